@@ -1,0 +1,59 @@
+# Everything here works from a fresh clone with python3 (3.11 or newer), make and git.
+# `make -C /path/to/clone test` works from anywhere.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-done
+# Test processes side by side. Each starts servers of its own: 2 suits a small machine.
+TEST_JOBS ?= 2
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lock histories clean
+
+help: ## show what can be made
+	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1\t/' \
+	  | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+setup: $(STAMP) ## make .venv with everything in it, triage and temporal included
+
+demo: $(STAMP) ## run everything on this machine, print a table, leave nothing running
+	@$(BIN)/triage demo
+
+test: check ## the checks, then every test
+	$(BIN)/python -m pytest -n $(TEST_JOBS) $(PYTEST_ARGS)
+
+check: $(STAMP) ## formatter, linter, types, import arrows
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lock: $(STAMP) ## resolve pyproject.toml anew into the two lock files; LOCK_ARGS=--upgrade takes new releases
+	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
+
+histories: $(STAMP) ## record fixtures/histories anew
+	$(BIN)/python -m tests.replay.record
+
+clean: ## remove what the checks and builds leave; .venv and .triage stay
+	rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+# No registry's address and no path of this machine gets into a lock.
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate $(LOCK_ARGS)
+
+# Only hashed wheels are installed. The stamp comes last, so a run that was cut starts over.
+$(STAMP): pyproject.toml requirements.lock requirements-uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not one: try 'make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12'." >&2; exit 1; }
+	@echo "Setting up $(VENV) (about 20 s the first time)"
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+	  --require-hashes -r requirements-uv.txt
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: \
+	  --require-hashes -r requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
