@@ -1,0 +1,59 @@
+"""What every contract shares: frozen models, bounded text and one error type.
+
+Why it exists: a boundary that is strict in one place and lenient in another is no boundary.
+Every model that crosses a process, a queue or a file derives from `Contract`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+MAX_REQUEST_ID_CHARS = 256
+MAX_NAME_CHARS = 200
+MAX_REASON_CHARS = 2_000
+MAX_TITLE_CHARS = 4_096
+MAX_BODY_CHARS = 1_048_576
+MAX_PATHS = 3_000
+MAX_PATH_CHARS = 4_096
+
+NonEmpty = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PATH_CHARS)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
+
+
+class Contract(BaseModel):
+    """A frozen record that accepts exactly its own fields, each of exactly its own type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ContractError(ValueError):
+    """Input that does not meet its contract; the message names the field, never its content."""
+
+
+def explain(error: ValidationError, what: str) -> str:
+    """Say in one line which field of `what` is wrong and how, quoting no input.
+
+    Args:
+        error: what pydantic found.
+        what: the name of the thing that was validated, such as ``request``.
+
+    Returns:
+        A sentence such as ``request.title: String should have at least 1 character``.
+    """
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    path = ".".join(_safe_part(part) for part in (what, *first["loc"]))
+    message = "unexpected field" if first["type"] == "extra_forbidden" else first["msg"]
+    more = error.error_count() - 1
+    return f"{path}: {message}" + (f" (and {more} more)" if more else "")
+
+
+def _safe_part(part: str | int) -> str:
+    """A field name may come from the input: keep it short and printable."""
+    return "".join(c if c.isascii() and c.isprintable() else "?" for c in str(part)[:40])
+
+
+def clamp(text: str, limit: int = MAX_REASON_CHARS) -> str:
+    """Cut `text` to `limit` characters, marking the cut with an ellipsis."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,121 @@
+"""The options of a run: what a caller may ask for, and the three modes.
+
+A mode is only a set of values; an option that is given explicitly wins over its mode.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+from pydantic import Field, JsonValue, StringConstraints, ValidationError
+
+from triage.contracts.base import (
+    MAX_NAME_CHARS,
+    MAX_REQUEST_ID_CHARS,
+    Contract,
+    ContractError,
+    Name,
+    explain,
+)
+from triage.contracts.canonical import canonical_json, clean
+
+MAX_STEPS_LIMIT: Final = 100
+MAX_WINDOW_SECONDS: Final = 90 * 24 * 3600
+DEFAULT_TENANT: Final = "default"
+DEFAULT_REPOSITORY: Final = "local"
+
+ModelName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(:[A-Za-z0-9._:/-]{1,200})?$")]
+ContextText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
+IssueText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_REQUEST_ID_CHARS)]
+Count = Annotated[int, Field(ge=0, le=MAX_STEPS_LIMIT)]
+Amount = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class Mode(StrEnum):
+    """How far a run may go by itself."""
+
+    SHADOW = "shadow"
+    SUGGEST = "suggest"
+    APPROVE = "approve"
+
+
+class Grounding(StrEnum):
+    """How a final answer must rest on evidence."""
+
+    CITED = "cited"
+    ENTAILED = "entailed"
+
+
+class ModeValues(Contract):
+    """What a mode stands for."""
+
+    permitted_effects: tuple[str, ...]
+    approval_window_seconds: int
+    propose_on_final: bool
+
+
+MODES: Final[dict[Mode, ModeValues]] = {
+    Mode.SHADOW: ModeValues(
+        permitted_effects=(), approval_window_seconds=0, propose_on_final=False
+    ),
+    Mode.SUGGEST: ModeValues(
+        permitted_effects=("apply_labels",), approval_window_seconds=0, propose_on_final=False
+    ),
+    Mode.APPROVE: ModeValues(
+        permitted_effects=("apply_labels",),
+        approval_window_seconds=72 * 3600,
+        propose_on_final=True,
+    ),
+}
+
+
+class BudgetLimits(Contract):
+    """Upper bounds of what a run may spend; one that is absent does not bind."""
+
+    tokens: Amount | None = None
+    cost_micros: Amount | None = None
+    seconds: Amount | None = None
+    evidence_bytes: Amount | None = None
+
+
+class IssueContext(Contract):
+    """Where the issue lives and who wrote it; set by admission, never by a model."""
+
+    tenant: ContextText = DEFAULT_TENANT
+    tracker: ContextText | None = None
+    repository: ContextText = DEFAULT_REPOSITORY
+    issue: IssueText | None = None
+    author: ContextText | None = None
+
+
+class RunOptions(Contract):
+    """All that a caller may set; unknown options are refused."""
+
+    max_steps: Count | None = None
+    max_model_retries: Count | None = None
+    model: ModelName | None = None
+    mode: Mode | None = None
+    approval_window_seconds: Annotated[int, Field(ge=0, le=MAX_WINDOW_SECONDS)] | None = None
+    permitted_effects: tuple[Name, ...] | None = None
+    approvals: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=100)
+    grounding: Grounding | None = None
+    budget: BudgetLimits = BudgetLimits()
+    context: IssueContext = IssueContext()
+    continued_from: None = None
+
+
+def parse_options(value: JsonValue) -> RunOptions:
+    """Validate a decoded JSON value as run options; null stands for none.
+
+    Raises:
+        ContractError: the message names the option and what is wrong with it.
+    """
+    if value is None:
+        return RunOptions()
+    if not isinstance(value, dict):
+        raise ContractError("options must be a JSON object")
+    try:
+        return RunOptions.model_validate_json(canonical_json(clean(value, "options")))
+    except ValidationError as error:
+        raise ContractError(explain(error, "options")) from None

@@ -1,0 +1,220 @@
+"""The arguments and results of activities: references and bounded fields, never content.
+
+Every value here is written into a workflow's history, so it stays small: issue text and tool
+output live in the store and are named by scope, version and digest.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import JsonValue
+
+from triage.contracts.base import Contract
+from triage.contracts.options import IssueContext
+from triage.contracts.request import TriageRequest
+
+
+class Provenance(Contract):
+    """What a run was decided with, pinned when it starts."""
+
+    orchestrator: str = ""
+    policy: str = ""
+    prompt: str = ""
+    tools: str = ""
+    model: str = ""
+    prices: str = ""
+
+
+class ToolSnapshot(Contract):
+    """What the loop needs to know of a registered tool; the rest stays with the activity."""
+
+    name: str
+    arguments: dict[str, str]
+    timeout_ms: int
+    max_attempts: int = 1
+    side_effect: bool = False
+    operation_id: bool = False
+
+
+class PolicySnapshot(Contract):
+    """The rules that a run is held to, so that a changed file never changes a replay."""
+
+    routes: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+    tools: tuple[ToolSnapshot, ...]
+    mode: str
+    max_steps: int
+    max_model_retries: int
+    grounding: str
+
+
+class PinRequest(Contract):
+    """Argument of `pin_run_context`; a local activity, so it leaves no trace in the history."""
+
+    scope: str
+    request: TriageRequest
+    context: IssueContext
+    model: str | None = None
+
+
+class RunContext(Contract):
+    """Result of `pin_run_context`: the bounded snapshot that the workflow reads rules from.
+
+    `refused` says why the run cannot start (an unknown model, a missing script); everything else
+    is then empty.
+    """
+
+    refused: str | None = None
+    policy: PolicySnapshot | None = None
+    provenance: Provenance = Provenance()
+    request_digest: str = ""
+    content_digest: str = ""
+    model: str = ""
+    model_timeout_ms: int = 10_000
+    local_trust: bool = False
+
+
+class DecideRequest(Contract):
+    """Argument of `decide`: the step and where its inputs are stored."""
+
+    scope: str
+    step: int
+    version: int
+    model: str
+    request_digest: str
+    policy_digest: str
+
+
+class Usage(Contract):
+    """What one model call used; zeros when the adapter costs nothing."""
+
+    tokens: int = 0
+    cost_micros: int = 0
+
+
+class DecideOutcome(StrEnum):
+    """What came of asking a model."""
+
+    DECISION = "decision"
+    TIMEOUT = "timeout"
+    INVALID = "invalid"
+    UNAVAILABLE = "unavailable"
+
+
+class DecideResult(Contract):
+    """Result of `decide`: plain data that the workflow parses itself.
+
+    `unavailable` says that content which the decision needs has expired.
+    """
+
+    outcome: DecideOutcome
+    decision: JsonValue = None
+    detail: str = ""
+    usage: Usage = Usage()
+
+
+class ReadRequest(Contract):
+    """Argument of a read tool's activity."""
+
+    scope: str
+    version: int
+    arguments: dict[str, JsonValue]
+    policy_digest: str
+    timeout_ms: int
+
+
+class EvidenceRef(Contract):
+    """A piece of evidence as the workflow knows it: an id, a place and a digest.
+
+    `facts` are the few normalised fields that decisions are checked against.
+    """
+
+    id: str
+    tool: str
+    source: str
+    locator: str
+    digest: str
+    size_bytes: int = 0
+    facts: dict[str, JsonValue] = {}
+
+
+class Target(Contract):
+    """The issue that a write is about: always the request's own."""
+
+    tracker: str
+    repository: str
+    issue: str
+
+
+class Operation(Contract):
+    """A proposed write, exactly as it would be sent.
+
+    `digest` is the ledger's (type, target, arguments); `approval_digest` covers everything that
+    the reviewer saw.
+    """
+
+    operation_id: str
+    version: int
+    tool: str
+    target: Target
+    labels: tuple[str, ...]
+    digest: str
+    approval_digest: str
+
+
+class PreviewRequest(Contract):
+    """Argument of `preview_operation`: what would change if the labels were added."""
+
+    target: Target
+    labels: tuple[str, ...]
+
+
+class Preview(Contract):
+    """Result of `preview_operation`; `missing` are labels that the tracker does not have."""
+
+    labels_before: tuple[str, ...]
+    labels_after: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    content_digest: str
+
+
+class Approval(Contract):
+    """The accepted review that a write rests on."""
+
+    approver: str
+    source: Literal["start", "signal", "update"]
+    decided_at: str
+    expires_at: str | None = None
+
+
+class WriteRequest(Contract):
+    """Argument of `apply_labels`."""
+
+    scope: str
+    tenant: str
+    operation: Operation
+    approval: Approval
+    content_digest: str
+    policy_digest: str
+    timeout_ms: int
+
+
+class WriteOutcome(StrEnum):
+    """What is known about a write."""
+
+    APPLIED = "applied"
+    CONFLICT = "conflict"
+    REFUSED = "refused"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class WriteResult(Contract):
+    """Result of `apply_labels`; `evidence` is the receipt, citable like any other evidence."""
+
+    outcome: WriteOutcome
+    replayed: bool = False
+    evidence: EvidenceRef | None = None
+    detail: str = ""

@@ -1,0 +1,101 @@
+"""What the `state`, `pending` and `mutations` queries answer."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from triage.contracts.base import Contract
+from triage.contracts.payloads import Provenance
+from triage.contracts.response import Status, TriageResponse
+
+
+class DecisionView(Contract):
+    """One decision that a run acted on."""
+
+    step: int
+    kind: str
+    call_id: str | None
+    tool: str | None
+
+
+class EvidenceView(Contract):
+    """One piece of evidence that a tool returned; its content is in the store."""
+
+    id: str
+    tool: str
+    source: str
+    locator: str
+    digest: str
+
+
+class RefusalView(Contract):
+    """One review that did not count, and when it came (ISO 8601, UTC)."""
+
+    code: str
+    operation_id: str | None
+    version: int | None
+    approver: str | None
+    at: str
+
+
+class OperationView(Contract):
+    """One write that the run proposed and what became of it."""
+
+    operation_id: str | None
+    version: int
+    digest: str
+    state: str
+
+
+class PendingView(Contract):
+    """Exactly what a reviewer is asked to approve; times are ISO 8601, UTC."""
+
+    operation_id: str
+    version: int
+    tool: str
+    target: dict[str, str]
+    arguments: dict[str, JsonValue]
+    digest: str
+    labels_before: tuple[str, ...]
+    labels_after: tuple[str, ...]
+    proposed_by: str
+    proposed_at: str
+    expires_at: str
+
+
+class SpentView(Contract):
+    """What a run has used so far; `seconds` leave out the wait for a person."""
+
+    tokens: int
+    cost_micros: int
+    seconds: int
+    evidence_bytes: int
+
+
+class StateView(Contract):
+    """The full state of a run; `response` is null until the run ends."""
+
+    status: Status
+    version: int
+    steps: int
+    retries: int
+    tool_sequence: tuple[str, ...]
+    decisions: tuple[DecisionView, ...]
+    evidence: tuple[EvidenceView, ...]
+    pending: PendingView | None
+    refusals: tuple[RefusalView, ...]
+    refusals_total: int
+    operations: tuple[OperationView, ...]
+    spent: SpentView
+    provenance: Provenance
+    response: TriageResponse | None
+
+
+class MutationRecord(Contract):
+    """Whether a proposed write ran, and on what authority."""
+
+    operation_id: str | None
+    tool: str
+    executed: bool
+    authorized: bool
+    reason: str

@@ -1,0 +1,277 @@
+"""The allowlisted tool registry: every capability a model can name, and nothing more.
+
+Why it exists: a tool name that a model emits is data until it is found here, and arguments are
+data until the tool's exact schema accepts them. A tool registers with all of name, purpose,
+argument schema, timeout, retry rule, effect class, idempotency and normaliser, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pydantic import JsonValue
+
+from triage.contracts.base import MAX_PATH_CHARS, ContractError
+from triage.contracts.canonical import canonical_json, digest_of
+from triage.contracts.names import (
+    ACTIVITY_APPLY_LABELS,
+    ACTIVITY_LOOKUP_OWNER,
+    ACTIVITY_SEARCH_POLICY,
+)
+from triage.contracts.payloads import ToolSnapshot
+
+MAX_RESULT_BYTES: Final = 16_384
+MAX_LIST_ITEMS: Final = 100
+
+
+class Kind(StrEnum):
+    """The type of one tool argument."""
+
+    TEXT = "str"
+    TEXT_LIST = "str_list"
+
+
+class Effect(StrEnum):
+    """What running a tool can change."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRule:
+    """How often a transient fault of a tool is tried again, and for how long.
+
+    `backoff_seconds` is the first pause; it doubles with jitter. Writes are never retried by
+    this rule: an uncertain write is settled by reading.
+    """
+
+    max_attempts: int
+    backoff_seconds: float
+    max_elapsed_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class NormalResult:
+    """A tool result that the loop may use.
+
+    Attributes:
+        evidence_id: the id that a later decision may cite.
+        facts: the few fields that decisions are checked against.
+        content: the whole normalised result, at most `MAX_RESULT_BYTES` of canonical JSON.
+    """
+
+    evidence_id: str
+    facts: dict[str, JsonValue]
+    content: dict[str, JsonValue]
+
+
+class ToolResultError(ValueError):
+    """A tool returned something that is not a usable result."""
+
+
+Normaliser = Callable[[str, JsonValue], NormalResult]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """Everything that is known of a tool before it runs.
+
+    `arguments` maps each required argument to its kind; there are no optional ones.
+    `timeout_ms` bounds one call. `idempotency` says that a call needs an operation id.
+    """
+
+    name: str
+    purpose: str
+    arguments: Mapping[str, Kind]
+    timeout_ms: int
+    retry: RetryRule
+    effect: Effect
+    idempotency: bool
+    normalise: Normaliser
+
+    @property
+    def side_effect(self) -> bool:
+        """Whether running the tool can change anything outside the run."""
+        return self.effect is Effect.WRITE
+
+    def argument_schema(self) -> dict[str, JsonValue]:
+        """Return the JSON Schema of the arguments."""
+        shapes: dict[Kind, JsonValue] = {
+            Kind.TEXT: {"type": "string", "minLength": 1, "maxLength": MAX_PATH_CHARS},
+            Kind.TEXT_LIST: {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MAX_LIST_ITEMS,
+                "items": {"type": "string", "minLength": 1, "maxLength": MAX_PATH_CHARS},
+            },
+        }
+        return {
+            "type": "object",
+            "properties": {name: shapes[kind] for name, kind in self.arguments.items()},
+            "required": list(self.arguments),
+            "additionalProperties": False,
+        }
+
+    def snapshot(self) -> ToolSnapshot:
+        """Return what a workflow needs of this tool."""
+        values: dict[str, object] = {
+            "name": self.name,
+            "arguments": {name: kind.value for name, kind in self.arguments.items()},
+            "timeout_ms": self.timeout_ms,
+            "max_attempts": self.retry.max_attempts,
+        }
+        if self.side_effect:
+            values["side_effect"] = True
+        if self.idempotency:
+            values["operation_id"] = True
+        return ToolSnapshot.model_validate(values)
+
+
+class ToolRegistry:
+    """The tools that exist. Looking up an unknown name gives None, and nothing is ever imported."""
+
+    def __init__(self, *specs: ToolSpec) -> None:
+        self._specs: dict[str, ToolSpec] = {}
+        for spec in specs:
+            self.register(spec)
+
+    def register(self, spec: ToolSpec) -> None:
+        """Add a tool.
+
+        Raises:
+            ValueError: the name is taken, or the specification is incomplete or unsafe.
+        """
+        if spec.name in self._specs:
+            raise ValueError(f"tool {spec.name} is registered twice")
+        for problem in _problems(spec):
+            raise ValueError(f"tool {spec.name!r} cannot be registered: {problem}")
+        self._specs[spec.name] = spec
+
+    def get(self, name: str) -> ToolSpec | None:
+        """Return the tool of exactly this name, or None."""
+        return self._specs.get(name)
+
+    def __iter__(self) -> Iterator[ToolSpec]:
+        """Iterate in the order of registration."""
+        return iter(self._specs.values())
+
+    def snapshot(self) -> tuple[ToolSnapshot, ...]:
+        """Return what a workflow needs of all tools."""
+        return tuple(spec.snapshot() for spec in self)
+
+    def digest(self) -> str:
+        """Return a digest over names, purposes and schemas: the tool contracts' version."""
+        return digest_of(
+            [[s.name, s.purpose, s.argument_schema(), s.effect.value, s.timeout_ms] for s in self]
+        )
+
+
+def _problems(spec: ToolSpec) -> Iterator[str]:
+    if not spec.name.isidentifier() or not spec.purpose.strip():
+        yield "it needs an identifier as name, and a purpose"
+    if not spec.arguments:
+        yield "it needs an argument schema"
+    if spec.timeout_ms <= 0 or spec.retry.max_attempts < 1:
+        yield "it needs a timeout and a retry rule"
+    if spec.side_effect and not spec.idempotency:
+        yield "a write needs an idempotency key"
+    if spec.side_effect and spec.retry.max_attempts != 1:
+        yield "a write is never retried blindly"
+
+
+def check_arguments(tool: ToolSnapshot, arguments: Mapping[str, JsonValue]) -> None:
+    """Accept exactly the arguments that the tool requires, each non-empty and of its kind.
+
+    Raises:
+        ContractError: the message names the tool and its argument, never a value.
+    """
+    if set(arguments) != set(tool.arguments):
+        expected = sorted(tool.arguments)
+        raise ContractError(f"{tool.name} arguments must be exactly {expected}")
+    for name, kind in tool.arguments.items():
+        if not _fits(arguments[name], Kind(kind)):
+            raise ContractError(f"{tool.name}.{name} has the wrong type")
+
+
+def _fits(value: JsonValue, kind: Kind) -> bool:
+    if kind is Kind.TEXT:
+        return _is_text(value)
+    return (
+        isinstance(value, list)
+        and 0 < len(value) <= MAX_LIST_ITEMS
+        and all(_is_text(item) for item in value)
+    )
+
+
+def _is_text(value: JsonValue) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_PATH_CHARS
+
+
+def normalise_lookup(_tool: str, value: JsonValue) -> NormalResult:
+    """Normalise the result of a built-in read: its own evidence id and the fields it returned."""
+    if not isinstance(value, dict):
+        raise ToolResultError("the tool did not return an object")
+    evidence_id = value.get("evidence_id")
+    if not isinstance(evidence_id, str) or not evidence_id:
+        raise ToolResultError("the tool returned no evidence id")
+    return _normal(evidence_id, value, ("owner", "route", "allowed_labels"))
+
+
+def normalise_by_digest(tool: str, value: JsonValue) -> NormalResult:
+    """Normalise the result of any other tool: its evidence id is the tool and a digest."""
+    if not isinstance(value, dict):
+        raise ToolResultError("the tool did not return an object")
+    evidence_id = f"{tool}-{digest_of(value).removeprefix('sha256:')[:16]}"
+    return _normal(evidence_id, value, ("owner", "route", "allowed_labels"))
+
+
+def _normal(
+    evidence_id: str, value: dict[str, JsonValue], fact_names: tuple[str, ...]
+) -> NormalResult:
+    content = {name: item for name, item in value.items() if name != "evidence_id"}
+    if len(canonical_json(content)) > MAX_RESULT_BYTES:
+        raise ToolResultError(f"the tool returned more than {MAX_RESULT_BYTES} bytes")
+    facts = {name: content[name] for name in fact_names if name in content}
+    return NormalResult(evidence_id=evidence_id, facts=facts, content=content)
+
+
+LOCAL_READ = RetryRule(max_attempts=3, backoff_seconds=0.1, max_elapsed_seconds=5)
+NO_RETRY = RetryRule(max_attempts=1, backoff_seconds=0.1, max_elapsed_seconds=5)
+
+BUILTIN_TOOLS = ToolRegistry(
+    ToolSpec(
+        name=ACTIVITY_LOOKUP_OWNER,
+        purpose="Look up who owns a path and which labels belong to it",
+        arguments={"path": Kind.TEXT},
+        timeout_ms=200,
+        retry=LOCAL_READ,
+        effect=Effect.READ,
+        idempotency=False,
+        normalise=normalise_lookup,
+    ),
+    ToolSpec(
+        name=ACTIVITY_SEARCH_POLICY,
+        purpose="Look up how the triage policy routes a topic",
+        arguments={"topic": Kind.TEXT},
+        timeout_ms=200,
+        retry=LOCAL_READ,
+        effect=Effect.READ,
+        idempotency=False,
+        normalise=normalise_lookup,
+    ),
+    ToolSpec(
+        name=ACTIVITY_APPLY_LABELS,
+        purpose="Add labels to the issue after a person approved exactly this operation",
+        arguments={"issue_id": Kind.TEXT, "labels": Kind.TEXT_LIST},
+        timeout_ms=500,
+        retry=NO_RETRY,
+        effect=Effect.WRITE,
+        idempotency=True,
+        normalise=normalise_lookup,
+    ),
+)
+"""The tools of the production agent: two reads of local data and one write."""

@@ -1,0 +1,83 @@
+"""The approval gate: one pure function decides whether a review counts.
+
+Used alike for the `approve` and `reject` signals, the `review` update and the approvals that a
+caller starts a run with. Every check fails closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from triage.contracts.approval import RefusalCode, Review
+
+
+@dataclass(frozen=True, slots=True)
+class PendingOperation:
+    """What the run is waiting on; `digest` covers everything that the reviewer saw."""
+
+    operation_id: str
+    version: int
+    digest: str
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Who may decide in this run.
+
+    Attributes:
+        local: whether unsigned approvals count, from any named approver.
+        author: the issue's author, who may never approve; None if there is none.
+    """
+
+    local: bool
+    author: str | None
+
+
+def judge(
+    review: Review,
+    pending: PendingOperation | None,
+    *,
+    now: datetime,
+    trust: Trust,
+    decided: bool,
+) -> RefusalCode | None:
+    """Return why `review` does not count, or None if it does.
+
+    A review that comes exactly at the deadline, or in the same workflow task as the expiry, is
+    expired: the absolute deadline decides, not the order of messages.
+
+    Args:
+        review: a well-formed envelope.
+        pending: the operation that the run waits on, if it waits.
+        now: the workflow's time.
+        trust: who may decide.
+        decided: whether a review of this operation was accepted already.
+    """
+    if pending is None or review.operation_id != pending.operation_id:
+        return RefusalCode.NOT_PENDING
+    if review.version != pending.version:
+        return RefusalCode.STALE_VERSION
+    if review.digest is not None and review.digest != pending.digest:
+        return RefusalCode.DIGEST_MISMATCH
+    if pending.expires_at is not None and now >= pending.expires_at:
+        return RefusalCode.EXPIRED
+    if not may_decide(review.approver, trust):
+        return RefusalCode.UNAUTHORISED
+    return RefusalCode.DUPLICATE if decided else None
+
+
+def may_decide(approver: str, trust: Trust) -> bool:
+    """Whether `approver` may decide: a named person who did not write the issue.
+
+    Without local trust nobody may: unsigned approvals do not count there.
+    """
+    name = _folded(approver)
+    is_author = trust.author is not None and name == _folded(trust.author)
+    return trust.local and bool(name) and not is_author and not name.endswith("[bot]")
+
+
+def _folded(login: str) -> str:
+    """Logins are compared without case and without a leading ``@``."""
+    return login.strip().removeprefix("@").casefold()

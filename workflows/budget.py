@@ -1,0 +1,35 @@
+"""Budgets: what a run may spend, checked before each step.
+
+Pure. A budget that is spent never lets the next step begin; the run ends in review with the
+evidence that it has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from triage.contracts.options import BudgetLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What has been used; `seconds` leave out the wait for a person."""
+
+    tokens: int
+    cost_micros: int
+    seconds: int
+    evidence_bytes: int
+
+
+def exhausted(spent: Spent, limits: BudgetLimits) -> str | None:
+    """Return the name of the first budget that is spent, or None.
+
+    A limit is spent when nothing is left of it, so a limit of zero permits no step at all.
+    """
+    pairs = (
+        ("tokens", spent.tokens, limits.tokens),
+        ("cost_micros", spent.cost_micros, limits.cost_micros),
+        ("seconds", spent.seconds, limits.seconds),
+        ("evidence_bytes", spent.evidence_bytes, limits.evidence_bytes),
+    )
+    return next((name for name, used, limit in pairs if limit is not None and used >= limit), None)

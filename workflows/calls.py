@@ -1,0 +1,131 @@
+"""How the workflows call activities: one place for timeouts, retries and queues.
+
+Every activity has a bounded start-to-close, a bounded number of attempts and a bounded total.
+Temporal retries what infrastructure broke; what a model or a tool did comes back as data.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+
+with workflow.unsafe.imports_passed_through():
+    from triage.contracts import names
+    from triage.contracts.base import Contract
+    from triage.contracts.payloads import (
+        DecideRequest,
+        DecideResult,
+        EvidenceRef,
+        PinRequest,
+        Preview,
+        PreviewRequest,
+        ReadRequest,
+        RunContext,
+        ToolSnapshot,
+        WriteRequest,
+        WriteResult,
+    )
+
+Result = TypeVar("Result", bound=Contract)
+
+GRACE: Final = timedelta(seconds=5)
+LOCAL_TIMEOUT: Final = timedelta(seconds=10)
+WRITE_TIMEOUT: Final = timedelta(seconds=90)
+WRITE_HEARTBEAT: Final = timedelta(seconds=10)
+INFRASTRUCTURE: Final = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200),
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=20,
+)
+INFRASTRUCTURE_TOTAL: Final = timedelta(minutes=10)
+WRITE_TOTAL: Final = timedelta(minutes=30)
+WRITE_RETRY: Final = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    maximum_interval=timedelta(minutes=1),
+    maximum_attempts=100,
+)
+
+
+async def local(name: str, argument: Contract, result: type[Result]) -> Result:
+    """Run a quick, idempotent activity inside the workflow task; it costs one event."""
+    done: Result = await workflow.execute_local_activity(
+        name,
+        argument,
+        result_type=result,
+        start_to_close_timeout=LOCAL_TIMEOUT,
+        schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
+        retry_policy=INFRASTRUCTURE,
+    )
+    return done
+
+
+async def remote(
+    name: str, argument: Contract, result: type[Result], timeout: timedelta
+) -> Result:
+    """Run an activity whose own deadline is `timeout`; the server allows it a grace on top."""
+    done: Result = await workflow.execute_activity(
+        name,
+        argument,
+        result_type=result,
+        start_to_close_timeout=timeout + GRACE,
+        schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
+        retry_policy=INFRASTRUCTURE,
+    )
+    return done
+
+
+async def pin(request: PinRequest) -> RunContext:
+    """Store the request and pin what the run is held to."""
+    return await local(names.ACTIVITY_PIN_RUN_CONTEXT, request, RunContext)
+
+
+async def preview(request: PreviewRequest) -> Preview:
+    """Read what an operation would change, to show it to a reviewer."""
+    return await local(names.ACTIVITY_PREVIEW_OPERATION, request, Preview)
+
+
+async def decide(request: DecideRequest, timeout_ms: int) -> DecideResult:
+    """Ask the model for one decision."""
+    timeout = timedelta(milliseconds=timeout_ms)
+    return await remote(names.ACTIVITY_DECIDE, request, DecideResult, timeout)
+
+
+async def read(tool: ToolSnapshot, request: ReadRequest) -> EvidenceRef:
+    """Run a read tool under its own timeout and retry rule.
+
+    Raises:
+        ActivityError: the tool timed out or failed, after the retries that its rule permits.
+    """
+    evidence: EvidenceRef = await workflow.execute_activity(
+        tool.name,
+        request,
+        result_type=EvidenceRef,
+        start_to_close_timeout=timedelta(milliseconds=tool.timeout_ms) + GRACE,
+        schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=100), maximum_attempts=tool.max_attempts
+        ),
+    )
+    return evidence
+
+
+async def write(tool: str, request: WriteRequest) -> WriteResult:
+    """Send an approved operation through the ledger, on the queue of the write workers.
+
+    Raises:
+        ActivityError: the outcome could not be learned; the write may have happened.
+    """
+    result: WriteResult = await workflow.execute_activity(
+        tool,
+        request,
+        task_queue=names.writes_queue(workflow.info().task_queue),
+        result_type=WriteResult,
+        start_to_close_timeout=WRITE_TIMEOUT,
+        schedule_to_close_timeout=WRITE_TOTAL,
+        heartbeat_timeout=WRITE_HEARTBEAT,
+        retry_policy=WRITE_RETRY,
+    )
+    return result

@@ -1,0 +1,162 @@
+"""IssueTriage: the workflow that people start, signal, ask and review.
+
+The surface only: raw input comes in, the loop runs, one response goes out. Handlers validate
+and hand over; they never act, and no message of any name, number, shape or encoding can break
+the run or get lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+
+from workflows.loop import TriageLoop
+
+with workflow.unsafe.imports_passed_through():
+    from triage.contracts import names
+    from triage.contracts.approval import (
+        REFUSAL_MEANING,
+        RefusalCode,
+        Review,
+        ReviewAnswer,
+        Verdict,
+        parse_review,
+    )
+    from triage.contracts.base import ContractError
+    from triage.contracts.failures import FailureClass
+    from triage.contracts.options import DEFAULT_TENANT
+    from triage.contracts.request import parse_request
+    from triage.contracts.response import TriageResponse
+    from triage.contracts.search_attributes import (
+        TRIAGE_FAILURE,
+        TRIAGE_ROUTE,
+        TRIAGE_STATUS,
+        TRIAGE_TENANT,
+    )
+    from triage.contracts.state import MutationRecord, PendingView, StateView
+    from workflows.outcomes import conclude, failed
+    from workflows.review_desk import ReviewDesk
+    from workflows.start import RefusedStart, read_json, read_start
+    from workflows.state import RunState
+
+_VERDICTS = {names.SIGNAL_APPROVE: Verdict.APPROVE, names.SIGNAL_REJECT: Verdict.REJECT}
+
+
+@workflow.defn(name=names.ISSUE_TRIAGE)
+class IssueTriage:
+    """One triage of one issue."""
+
+    def __init__(self) -> None:
+        self._state = RunState()
+        self._desk = ReviewDesk(self._state)
+        self._loop: TriageLoop | None = None
+
+    @workflow.run
+    async def run(self, *args: Any) -> TriageResponse:  # noqa: ANN401 - whatever was sent
+        """Triage the issue in `args[0]` with the options in `args[1]`.
+
+        Every outcome of the domain, invalid input included, is a response; only a fault of the
+        platform fails the execution.
+        """
+        start = read_start(args)
+        if isinstance(start, RefusedStart):
+            ending = failed(FailureClass.INVALID_INPUT, start.reason)
+            response = conclude(self._state, start.request_id, ending)
+            tenant = DEFAULT_TENANT
+        else:
+            self._loop = TriageLoop(start, self._state, self._desk)
+            ending = await self._loop.run()
+            response = conclude(self._state, start.request.request_id, ending)
+            tenant = start.options.context.tenant
+        _publish(response, tenant)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return response
+
+    @workflow.signal(dynamic=True, description="approve, reject or edit; anything else is kept")
+    def on_signal(self, name: str, args: Sequence[RawValue]) -> None:
+        """Take any signal: what is not a well-formed message of ours is kept as a refusal."""
+        try:
+            if len(args) != 1:
+                raise ContractError("a signal has exactly one argument")
+            if name == names.SIGNAL_EDIT:
+                self._edit(args[0])
+            else:
+                self._review(name, args[0])
+        except ContractError:
+            self._desk.refuse(RefusalCode.MALFORMED, workflow.now())
+
+    def _edit(self, raw: RawValue) -> None:
+        request = parse_request(read_json(raw, "edit"))
+        if self._loop is None or request.request_id != self._loop.request.request_id:
+            raise ContractError("an edit changes the request of a run that has begun")
+        self._loop.edit = request
+
+    def _review(self, name: str, raw: RawValue) -> None:
+        if name not in _VERDICTS:
+            raise ContractError("unknown signal")
+        review = parse_review(read_json(raw, name), _VERDICTS[name])
+        code = self._desk.receive(review, "signal", workflow.now())
+        if code is not None:
+            self._desk.refuse(code, workflow.now(), review)
+
+    @workflow.update(name=names.UPDATE_REVIEW, description="approve or reject, with an answer")
+    def review(self, *args: Any) -> ReviewAnswer:  # noqa: ANN401 - checked by the validator
+        """Decide on the pending operation and say at once whether the decision counts."""
+        review = _read_review(args)
+        code = self._desk.receive(review, "update", workflow.now())
+        return ReviewAnswer(
+            accepted=code is None, code=code or "accepted", version=self._state.version
+        )
+
+    @review.validator
+    def _check_review(self, *args: Any) -> None:  # noqa: ANN401 - whatever was sent
+        """Refuse what would not count before it leaves a trace in the history."""
+        try:
+            review = _read_review(args)
+        except ContractError as error:
+            raise _refusal(RefusalCode.MALFORMED, str(error)) from None
+        code = self._desk.check(review, workflow.now())
+        if code is not None:
+            raise _refusal(code, REFUSAL_MEANING[code])
+
+    @workflow.query(name=names.QUERY_STATE, description="the full state of the run")
+    def state(self) -> StateView:
+        """Return the full state."""
+        return self._state.view()
+
+    @workflow.query(name=names.QUERY_PENDING, description="the exact thing to approve, or null")
+    def pending(self) -> PendingView | None:
+        """Return the pending operation."""
+        return self._state.pending
+
+    @workflow.query(name=names.QUERY_MUTATIONS, description="which writes ran, and why")
+    def mutations(self) -> list[MutationRecord]:
+        """Return a record of every write that was proposed and permitted by policy."""
+        return self._state.mutations
+
+
+def _read_review(args: Sequence[Any]) -> Review:
+    if len(args) != 1:
+        raise ContractError("a review has exactly one argument")
+    return parse_review(read_json(args[0], "review"), None)
+
+
+def _refusal(code: RefusalCode, message: str) -> ApplicationError:
+    return ApplicationError(f"{code}: {message}", type=code.value, non_retryable=True)
+
+
+def _publish(response: TriageResponse, tenant: str) -> None:
+    """Write the run's search attributes, once."""
+    updates = [
+        TRIAGE_STATUS.value_set(response.status.value),
+        TRIAGE_TENANT.value_set(tenant),
+    ]
+    if response.route is not None:
+        updates.append(TRIAGE_ROUTE.value_set(response.route))
+    if response.failure is not None:
+        updates.append(TRIAGE_FAILURE.value_set(response.failure.value))
+    workflow.upsert_search_attributes(updates)

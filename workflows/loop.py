@@ -1,0 +1,319 @@
+"""The bounded decision loop of one triage run.
+
+A model proposes one typed decision per step; this code decides what comes of it. Rules are read
+only from the snapshot that was pinned when the run began, so a changed file never changes a
+replay. The order of the checks is part of the contract: nothing happens before its check.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from triage.contracts.base import ContractError
+    from triage.contracts.canonical import short_hash
+    from triage.contracts.decision import (
+        CallTool,
+        Decision,
+        FinalAnswer,
+        RequestReview,
+        ToolCall,
+        parse_decision,
+    )
+    from triage.contracts.failures import FailureClass
+    from triage.contracts.names import ACTIVITY_APPLY_LABELS
+    from triage.contracts.options import Grounding
+    from triage.contracts.payloads import (
+        DecideOutcome,
+        DecideRequest,
+        DecideResult,
+        PinRequest,
+        ReadRequest,
+        RunContext,
+        Target,
+        ToolSnapshot,
+    )
+    from triage.contracts.request import TriageRequest
+    from triage.contracts.response import Status
+    from triage.contracts.state import DecisionView
+    from triage.policy.grounding import entailment_problem, is_cited
+    from triage.policy.tools import check_arguments
+    from workflows import budget, calls
+    from workflows.approval_gate import Trust
+    from workflows.outcomes import (
+        Ending,
+        Proposal,
+        failed,
+        review,
+        review_with_evidence,
+        tool_fault,
+    )
+    from workflows.review_desk import ReviewDesk
+    from workflows.start import Limits, Start, settle
+    from workflows.state import RunState
+    from workflows.writes import Intent, Writer
+
+
+class TriageLoop:
+    """Runs one request to its ending."""
+
+    def __init__(self, start: Start, state: RunState, desk: ReviewDesk) -> None:
+        info = workflow.info()
+        self.request = start.request
+        self.edit: TriageRequest | None = None
+        self._options = start.options
+        self._state = state
+        self._desk = desk
+        context = start.options.context
+        self._scope = short_hash(context.tenant, info.workflow_id, info.first_execution_run_id)
+        self._began = workflow.now()
+        self._waited = timedelta()
+
+    async def run(self) -> Ending:
+        """Loop until something ends the run; the ending is not yet in the state."""
+        ending = await self._pin()
+        while ending is None:
+            ending = await self._turn()
+        return ending
+
+    async def _pin(self) -> Ending | None:
+        """Store the request and pin the rules, the model and the tools."""
+        context = await calls.pin(
+            PinRequest(
+                scope=self._scope,
+                request=self.request,
+                context=self._options.context,
+                model=self._options.model,
+            )
+        )
+        if context.refused is not None or context.policy is None:
+            reason = context.refused or "the rules could not be pinned"
+            return failed(FailureClass.INVALID_INPUT, reason)
+        self._context: RunContext = context
+        self._limits: Limits = settle(self._options, context.policy)
+        self._state.provenance = context.provenance
+        self._desk.trust = Trust(local=context.local_trust, author=self._options.context.author)
+        self._writer = self._new_writer()
+        if self._state.status is Status.RECEIVED:
+            self._state.move(Status.VALIDATED)
+        return None
+
+    def _new_writer(self) -> Writer:
+        context = self._options.context
+        return Writer(
+            self._state,
+            self._desk,
+            scope=self._scope,
+            target=Target(
+                tracker=context.tracker or "local",
+                repository=context.repository,
+                issue=context.issue or self.request.request_id,
+            ),
+            options=self._options,
+            limits=self._limits,
+            context=self._context,
+            interrupted=self._interrupted,
+        )
+
+    async def _turn(self) -> Ending | None:
+        """Spend one step: ask for a decision and act on it."""
+        state = self._state
+        if self.edit is not None:
+            return await self._reopen(self.edit)
+        if state.steps >= self._limits.max_steps:
+            reason = f"stopped after max_steps={self._limits.max_steps}"
+            return failed(FailureClass.MAX_STEPS_EXCEEDED, reason)
+        if state.status is not Status.DECIDING:
+            state.move(Status.DECIDING)
+        spent_budget = self._spent_budget()
+        if spent_budget is not None:
+            reason = f"the budget of {spent_budget} is spent"
+            return review_with_evidence(state, FailureClass.BUDGET_EXCEEDED, reason)
+        state.steps += 1
+        result = await self._decide()
+        return None if self._interrupted() else await self._act(result)
+
+    def _interrupted(self) -> bool:
+        """Whether an edit has arrived that the loop has not yet taken up."""
+        return self.edit is not None
+
+    async def _reopen(self, request: TriageRequest) -> Ending | None:
+        """Start over with the edited request; steps, retries and spend carry over."""
+        self.edit = None
+        self.request = request
+        self._state.reopen()
+        self._waited += self._writer.waited
+        return await self._pin()
+
+    def _spent_budget(self) -> str | None:
+        state = self._state
+        active = workflow.now() - self._began - self._waited - self._writer.waited
+        state.seconds = int(active.total_seconds())
+        spent = budget.Spent(state.tokens, state.cost_micros, state.seconds, state.evidence_bytes)
+        return budget.exhausted(spent, self._limits.budget)
+
+    async def _decide(self) -> DecideResult:
+        result = await calls.decide(
+            DecideRequest(
+                scope=self._scope,
+                step=self._state.steps,
+                version=self._state.version,
+                model=self._context.model,
+                request_digest=self._context.request_digest,
+                policy_digest=self._context.provenance.policy,
+            ),
+            self._context.model_timeout_ms,
+        )
+        self._state.tokens += result.usage.tokens
+        self._state.cost_micros += result.usage.cost_micros
+        return result
+
+    async def _act(self, result: DecideResult) -> Ending | None:
+        match result.outcome:
+            case DecideOutcome.TIMEOUT:
+                return self._model_timeout()
+            case DecideOutcome.INVALID:
+                return failed(FailureClass.MODEL_INVALID_OUTPUT, result.detail)
+            case DecideOutcome.UNAVAILABLE:
+                reason = "content that the decision needs is unavailable"
+                return review_with_evidence(self._state, FailureClass.TOOL_ERROR, reason)
+            case DecideOutcome.DECISION:
+                return await self._follow(result)
+
+    def _model_timeout(self) -> Ending | None:
+        """Count a visible retry; it costs the step but is no transition."""
+        if self._state.retries < self._limits.max_model_retries:
+            self._state.retries += 1
+            return None
+        reason = "the model timed out and the bounded retries are used"
+        return review(FailureClass.MODEL_TIMEOUT, reason)
+
+    async def _follow(self, result: DecideResult) -> Ending | None:
+        try:
+            decision = parse_decision(
+                result.decision, routes=self._limits.routes, labels=self._limits.labels
+            )
+        except ContractError as error:
+            return failed(FailureClass.MODEL_INVALID_OUTPUT, str(error))
+        self._note(decision)
+        match decision:
+            case RequestReview():
+                return self._review(decision)
+            case FinalAnswer():
+                return await self._final(decision)
+            case CallTool():
+                return await self._call(decision.tool)
+
+    def _note(self, decision: Decision) -> None:
+        call = decision.tool if isinstance(decision, CallTool) else None
+        self._state.decisions.append(
+            DecisionView(
+                step=self._state.steps,
+                kind=decision.kind,
+                call_id=call.call_id if call else None,
+                tool=call.name if call else None,
+            )
+        )
+
+    def _review(self, decision: RequestReview) -> Ending:
+        if not is_cited(decision.evidence_ids, self._state.known_evidence()):
+            reason = "the review cites evidence that no tool returned"
+            return failed(FailureClass.MODEL_INVALID_OUTPUT, reason)
+        proposal = Proposal(route=decision.route, evidence_ids=decision.evidence_ids)
+        return review(None, decision.reason, proposal)
+
+    async def _final(self, decision: FinalAnswer) -> Ending | None:
+        known = self._state.known_evidence()
+        if not decision.evidence_ids or not is_cited(decision.evidence_ids, known):
+            reason = "the final answer is not grounded in returned evidence"
+            return failed(FailureClass.FINAL_OUTPUT_INVALID, reason)
+        proposal = Proposal(
+            decision.route, decision.labels, decision.owner, decision.evidence_ids
+        )
+        if self._limits.grounding is Grounding.ENTAILED:
+            problem = entailment_problem(decision, self._state.evidence, self._limits.routes)
+            if problem is not None:
+                return review(FailureClass.FINAL_OUTPUT_INVALID, problem, proposal)
+        if self._must_propose(decision):
+            ending = await self._propose(proposal)
+            if ending is not None or self._interrupted():
+                return ending
+            self._state.move(Status.DECIDING)
+        return Ending(Status.COMPLETED, decision.reason, proposal=proposal)
+
+    def _must_propose(self, decision: FinalAnswer) -> bool:
+        return (
+            self._limits.propose_on_final
+            and ACTIVITY_APPLY_LABELS in self._limits.permitted_effects
+            and not self._writer.has_applied(decision.labels)
+        )
+
+    async def _propose(self, proposal: Proposal) -> Ending | None:
+        """Let the orchestrator ask a person for the final's labels; this costs no step."""
+        self._state.tool_sequence.append(ACTIVITY_APPLY_LABELS)
+        self._state.move(Status.TOOL_PENDING)
+        return await self._writer.attempt(
+            Intent(
+                tool=ACTIVITY_APPLY_LABELS,
+                operation_id=f"op-{self._state.version}",
+                labels=proposal.labels,
+                proposed_by="orchestrator",
+                proposal=proposal,
+            )
+        )
+
+    async def _call(self, call: ToolCall) -> Ending | None:
+        self._state.tool_sequence.append(call.name)
+        tool = self._limits.tools.get(call.name)
+        if tool is None:
+            return failed(FailureClass.UNKNOWN_TOOL, "the tool is not registered")
+        try:
+            check_arguments(tool, call.arguments)
+        except ContractError as error:
+            return failed(FailureClass.INVALID_TOOL_ARGUMENTS, str(error))
+        self._state.move(Status.TOOL_PENDING)
+        return await (self._write(tool, call) if tool.side_effect else self._read(tool, call))
+
+    async def _write(self, tool: ToolSnapshot, call: ToolCall) -> Ending | None:
+        if tool.name not in self._limits.permitted_effects:
+            return review(FailureClass.POLICY_BLOCK, "this run may not have side effects")
+        if call.arguments["issue_id"] != self._writer.target.issue:
+            return review(FailureClass.POLICY_BLOCK, "a write may only touch the request's issue")
+        labels = call.arguments["labels"]
+        return await self._writer.attempt(
+            Intent(
+                tool=tool.name,
+                operation_id=call.operation_id,
+                labels=tuple(str(label) for label in labels) if isinstance(labels, list) else (),
+                proposed_by="model",
+            )
+        )
+
+    async def _read(self, tool: ToolSnapshot, call: ToolCall) -> Ending | None:
+        request = ReadRequest(
+            scope=self._scope,
+            version=self._state.version,
+            arguments=call.arguments,
+            policy_digest=self._context.provenance.policy,
+            timeout_ms=tool.timeout_ms,
+        )
+        try:
+            evidence = await calls.read(tool, request)
+        except ActivityError as error:
+            failure = _read_failure(error)
+            reason = "timed out" if failure is FailureClass.TOOL_TIMEOUT else "failed"
+            return tool_fault(self._state, failure, f"{tool.name} {reason}")
+        self._state.evidence.append(evidence)
+        self._state.move(Status.TOOL_COMPLETE)
+        return None
+
+
+def _read_failure(error: ActivityError) -> FailureClass:
+    """Map a failed read to its class; a lost worker and a slow tool are both timeouts."""
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and cause.type != FailureClass.TOOL_TIMEOUT:
+        return FailureClass.TOOL_ERROR
+    return FailureClass.TOOL_TIMEOUT

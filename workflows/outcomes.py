@@ -1,0 +1,85 @@
+"""Building the one response of a run from its state and how it ended. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from triage.contracts.base import clamp
+from triage.contracts.failures import FailureClass
+from triage.contracts.request import run_id_of
+from triage.contracts.response import Status, TriageResponse
+from workflows.state import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a decision proposes; it stays in the response when a person still has to decide."""
+
+    route: str | None = None
+    labels: tuple[str, ...] = ()
+    owner: str | None = None
+    evidence_ids: tuple[str, ...] = ()
+
+
+NOTHING = Proposal()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ends."""
+
+    status: Status
+    reason: str
+    failure: FailureClass | None = None
+    proposal: Proposal = NOTHING
+
+
+def failed(failure: FailureClass, reason: str) -> Ending:
+    """Return an ending that needs a correction, not a review."""
+    return Ending(Status.FAILED, reason, failure)
+
+
+def review(failure: FailureClass | None, reason: str, proposal: Proposal = NOTHING) -> Ending:
+    """Return an ending that hands the run to a person."""
+    return Ending(Status.REVIEW_REQUIRED, reason, failure, proposal)
+
+
+def tool_fault(
+    state: RunState, failure: FailureClass, reason: str, proposal: Proposal = NOTHING
+) -> Ending:
+    """Return the ending of a failed tool call.
+
+    Partial success is never flattened: with evidence already returned, the run goes to review
+    and keeps it; with none, it failed.
+    """
+    if not state.evidence:
+        return failed(failure, reason)
+    return review_with_evidence(state, failure, reason, proposal)
+
+
+def review_with_evidence(
+    state: RunState, failure: FailureClass, reason: str, proposal: Proposal = NOTHING
+) -> Ending:
+    """Return an ending in review that keeps all evidence that the run has."""
+    kept = tuple(dict.fromkeys(item.id for item in state.evidence))
+    return review(failure, reason, replace(proposal, evidence_ids=kept))
+
+
+def conclude(state: RunState, request_id: str, ending: Ending) -> TriageResponse:
+    """Move the state to its end, and keep and return the response."""
+    state.move(ending.status)
+    state.response = TriageResponse(
+        run_id=run_id_of(request_id),
+        request_id=request_id,
+        status=ending.status,
+        route=ending.proposal.route,
+        labels=ending.proposal.labels,
+        owner=ending.proposal.owner,
+        evidence_ids=ending.proposal.evidence_ids,
+        failure=ending.failure,
+        reason=clamp(ending.reason),
+        tool_sequence=tuple(state.tool_sequence),
+        retries=state.retries,
+        steps=state.steps,
+    )
+    return state.response

@@ -1,0 +1,104 @@
+"""How a run begins: its raw arguments become a validated request and settled options.
+
+Pure. Whatever arrives, of any number, shape or encoding, ends here in a request or in a reason;
+no decoder runs before this code does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+from temporalio.common import RawValue
+
+from triage.contracts.base import ContractError
+from triage.contracts.canonical import canonical_json, parse_json
+from triage.contracts.options import MODES, BudgetLimits, Grounding, Mode, RunOptions, parse_options
+from triage.contracts.payloads import PolicySnapshot, ToolSnapshot
+from triage.contracts.request import TriageRequest, claimed_request_id, parse_request
+
+MAX_INPUTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A request that may run, with the options that its caller gave."""
+
+    request: TriageRequest
+    options: RunOptions
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedStart:
+    """Input that cannot run: the id that it claims, and why."""
+
+    request_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run is held to, settled from its options, its mode and the pinned rules."""
+
+    max_steps: int
+    max_model_retries: int
+    permitted_effects: frozenset[str]
+    approval_window_seconds: int
+    propose_on_final: bool
+    grounding: Grounding
+    budget: BudgetLimits
+    routes: frozenset[str]
+    labels: frozenset[str]
+    tools: dict[str, ToolSnapshot]
+
+
+def read_start(args: Sequence[Any]) -> Start | RefusedStart:
+    """Read the raw arguments of a run."""
+    request_id = "invalid"
+    try:
+        if not 1 <= len(args) <= MAX_INPUTS:
+            raise ContractError(f"expected a request and optional options, got {len(args)} inputs")
+        raw = read_json(args[0], "request")
+        request_id = claimed_request_id(raw)
+        options = parse_options(read_json(args[1], "options") if len(args) > 1 else None)
+        return Start(request=parse_request(raw), options=options)
+    except ContractError as error:
+        return RefusedStart(request_id=request_id, reason=str(error))
+
+
+def read_json(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - whatever the SDK hands over
+    """Read one raw argument as JSON.
+
+    Raises:
+        ContractError: it is not one JSON payload.
+    """
+    if not isinstance(value, RawValue):
+        return parse_json(canonical_json(value), what)
+    encoding = value.payload.metadata.get("encoding")
+    if encoding != b"json/plain":
+        raise ContractError(f"{what} must be a json/plain payload")
+    return parse_json(value.payload.data, what)
+
+
+def settle(options: RunOptions, policy: PolicySnapshot) -> Limits:
+    """Settle what a run is held to: an explicit option wins over its mode, that over the rules."""
+    mode = MODES[options.mode or Mode(policy.mode)]
+    effects, window = options.permitted_effects, options.approval_window_seconds
+    return Limits(
+        max_steps=_first(options.max_steps, policy.max_steps),
+        max_model_retries=_first(options.max_model_retries, policy.max_model_retries),
+        permitted_effects=frozenset(mode.permitted_effects if effects is None else effects),
+        approval_window_seconds=_first(window, mode.approval_window_seconds),
+        propose_on_final=mode.propose_on_final,
+        grounding=options.grounding or Grounding(policy.grounding),
+        budget=options.budget,
+        routes=frozenset(policy.routes),
+        labels=frozenset(policy.labels.get("descriptive", ())),
+        tools={tool.name: tool for tool in policy.tools},
+    )
+
+
+def _first(option: int | None, default: int) -> int:
+    return default if option is None else option

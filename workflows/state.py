@@ -1,0 +1,150 @@
+"""The finite state machine of a triage run: statuses, legal moves and the version.
+
+Pure: no Temporal, no clock. The version starts at 0 and grows by one at every transition, never
+otherwise; it is what an approval is bound to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from triage.contracts.payloads import EvidenceRef, Operation, Provenance
+from triage.contracts.response import Status, TriageResponse
+from triage.contracts.state import (
+    DecisionView,
+    EvidenceView,
+    MutationRecord,
+    OperationView,
+    PendingView,
+    RefusalView,
+    SpentView,
+    StateView,
+)
+
+TERMINAL: Final = frozenset({Status.REVIEW_REQUIRED, Status.COMPLETED, Status.FAILED})
+
+TRANSITIONS: Final[dict[Status, frozenset[Status]]] = {
+    Status.RECEIVED: frozenset({Status.VALIDATED, Status.FAILED}),
+    Status.VALIDATED: frozenset({Status.DECIDING, Status.FAILED}),
+    Status.DECIDING: frozenset({Status.TOOL_PENDING, *TERMINAL}),
+    Status.TOOL_PENDING: frozenset({Status.TOOL_COMPLETE, Status.REVIEW_REQUIRED, Status.FAILED}),
+    Status.TOOL_COMPLETE: frozenset({Status.DECIDING, Status.FAILED}),
+    Status.REVIEW_REQUIRED: frozenset(),
+    Status.COMPLETED: frozenset(),
+    Status.FAILED: frozenset(),
+}
+
+MAX_REFUSALS_KEPT: Final = 50
+
+
+class IllegalTransition(Exception):  # noqa: N818 - the name says what happened
+    """A move that the table does not list: a bug in the loop, never a user's mistake."""
+
+
+@dataclass(slots=True)
+class RunState:
+    """Everything that a run knows about itself; changed only by its workflow."""
+
+    status: Status = Status.RECEIVED
+    version: int = 0
+    steps: int = 0
+    retries: int = 0
+    tool_sequence: list[str] = field(default_factory=list)
+    decisions: list[DecisionView] = field(default_factory=list)
+    evidence: list[EvidenceRef] = field(default_factory=list)
+    pending: PendingView | None = None
+    refusals: list[RefusalView] = field(default_factory=list)
+    refusals_total: int = 0
+    operations: list[OperationView] = field(default_factory=list)
+    mutations: list[MutationRecord] = field(default_factory=list)
+    tokens: int = 0
+    cost_micros: int = 0
+    seconds: int = 0
+    provenance: Provenance = field(default_factory=Provenance)
+    response: TriageResponse | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the run has ended."""
+        return self.status in TERMINAL
+
+    @property
+    def evidence_bytes(self) -> int:
+        """The stored size of all evidence that was returned."""
+        return sum(item.size_bytes for item in self.evidence)
+
+    def move(self, target: Status) -> None:
+        """Go to `target` and grow the version by one.
+
+        Raises:
+            IllegalTransition: the table does not list the move.
+        """
+        if target not in TRANSITIONS[self.status]:
+            raise IllegalTransition(f"{self.status} -> {target}")
+        self._enter(target)
+
+    def reopen(self) -> None:
+        """Go back to `validated` because the request was edited.
+
+        Raises:
+            IllegalTransition: the run has ended.
+        """
+        if self.is_terminal:
+            raise IllegalTransition(f"{self.status} -> {Status.VALIDATED} by an edit")
+        self._enter(Status.VALIDATED)
+
+    def _enter(self, target: Status) -> None:
+        self.status = target
+        self.version += 1
+
+    def known_evidence(self) -> frozenset[str]:
+        """Return the ids that may be cited: those that a tool returned in this run."""
+        return frozenset(item.id for item in self.evidence)
+
+    def refuse(self, refusal: RefusalView) -> None:
+        """Keep a refusal; the latest `MAX_REFUSALS_KEPT` stay, and all are counted."""
+        self.refusals_total += 1
+        self.refusals.append(refusal)
+        del self.refusals[:-MAX_REFUSALS_KEPT]
+
+    def operation_conflicts(self, operation: Operation) -> bool:
+        """Whether the operation id was already sent in this run with other content."""
+        return any(
+            view.operation_id == operation.operation_id and view.digest != operation.digest
+            for view in self.operations
+        )
+
+    def view(self) -> StateView:
+        """Return the answer of the `state` query."""
+        return StateView(
+            status=self.status,
+            version=self.version,
+            steps=self.steps,
+            retries=self.retries,
+            tool_sequence=tuple(self.tool_sequence),
+            decisions=tuple(self.decisions),
+            evidence=tuple(_evidence_view(item) for item in self.evidence),
+            pending=self.pending,
+            refusals=tuple(self.refusals),
+            refusals_total=self.refusals_total,
+            operations=tuple(self.operations),
+            spent=SpentView(
+                tokens=self.tokens,
+                cost_micros=self.cost_micros,
+                seconds=self.seconds,
+                evidence_bytes=self.evidence_bytes,
+            ),
+            provenance=self.provenance,
+            response=self.response,
+        )
+
+
+def _evidence_view(item: EvidenceRef) -> EvidenceView:
+    return EvidenceView(
+        id=item.id,
+        tool=item.tool,
+        source=item.source,
+        locator=item.locator,
+        digest=item.digest,
+    )
