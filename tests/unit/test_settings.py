@@ -1,0 +1,279 @@
+"""Settings: where they come from, what is refused and how they reach a child process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from triage.settings import (
+    Role,
+    Settings,
+    SettingsError,
+    as_environment,
+    config_file,
+    load_settings,
+    process_environment,
+)
+
+SECRET = "sk-never-shown"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory and no setting in the environment."""
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.startswith("TRIAGE_"):
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+def _problems() -> tuple[str, ...]:
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
+    return caught.value.problems
+
+
+def test_defaults(place: Path) -> None:
+    """Without any setting everything lies in one folder of the working directory."""
+    settings = load_settings()
+    assert settings.home == place / ".triage"
+    assert settings.database_url == f"sqlite+aiosqlite:///{place}/.triage/triage.db"
+    assert (settings.model, settings.tracker, settings.roles) == ("rules", "local", tuple(Role))
+    assert (settings.local_trust, settings.policy) == (None, None)
+
+
+def test_environment_wins_over_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable beats triage.toml, which beats the default; an empty variable is unset."""
+    (place / "triage.toml").write_text(
+        'model = "recorded"\ntask_queue = "filed"\nlease_seconds = 5\nroles = ["write"]\n'
+        "allow_remote_sqlite = true\n"
+    )
+    monkeypatch.setenv("TRIAGE_TASK_QUEUE", "named")
+    monkeypatch.setenv("TRIAGE_MODEL", "")
+    settings = load_settings()
+    assert (settings.model, settings.task_queue) == ("recorded", "named")
+    assert (settings.lease_seconds, settings.roles) == (5.0, (Role.WRITE,))
+    assert settings.allow_remote_sqlite
+
+
+def test_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that names a setting gets it, whatever the environment says."""
+    monkeypatch.setenv("TRIAGE_TASK_QUEUE", "named")
+    assert Settings(task_queue="given").task_queue == "given"
+
+
+def test_config_variable_names_the_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TRIAGE_CONFIG points to another file, and to one that exists."""
+    other = place / "other.toml"
+    monkeypatch.setenv("TRIAGE_CONFIG", str(other))
+    assert _problems() == ("TRIAGE_CONFIG: names no file; set it to the path of one",)
+    other.write_text('model = "recorded"')
+    assert load_settings().model == "recorded"
+    assert config_file() == other
+
+
+def test_rule_tables_are_left_alone(place: Path) -> None:
+    """Tables that belong to the rules may stand in triage.toml."""
+    (place / "triage.toml").write_text(
+        'model = "recorded"\n[policy]\nmode = "suggest"\n[labels]\nbug = "descriptive"\n'
+        '[[routes]]\nname = "bug"\n'
+    )
+    assert load_settings().model == "recorded"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('modle = "rules"', "triage.toml: modle is no setting; did you mean model?"),
+        ('TRIAGE_MODEL = "x"', "triage.toml: TRIAGE_MODEL is no setting; did you mean model?"),
+        (
+            "[settings]\nmodel = 'rules'",
+            (
+                "triage.toml: [settings] is no table of the rules;"
+                " settings stand at the top, outside any table"
+            ),
+        ),
+        (
+            "zzz = 1",
+            "triage.toml: zzz is no setting; remove it, or put it into its table if it is a rule",
+        ),
+        (
+            f'"{SECRET} \\u001b" = 1',
+            "triage.toml: a key is no setting; remove it, or put it into its table if it is a rule",
+        ),
+        (
+            f'model_api_key = "{SECRET}"',
+            (
+                "triage.toml: model_api_key is a secret;"
+                " set TRIAGE_MODEL_API_KEY_FILE or TRIAGE_MODEL_API_KEY instead"
+            ),
+        ),
+        (
+            f'database_url = "postgresql://u:{SECRET}@h/db"',
+            (
+                "triage.toml: database_url holds a password;"
+                " set TRIAGE_DATABASE_URL_FILE or TRIAGE_DATABASE_URL"
+            ),
+        ),
+        (
+            f"model = {SECRET}",
+            "triage.toml: is not TOML at line 1, column 9; correct it there",
+        ),
+        (
+            "lease_seconds = true",
+            (
+                "triage.toml: lease_seconds: should be a valid number, unable to parse string as a"
+                " number; set it to the seconds that a dispatched write is held"
+            ),
+        ),
+        (
+            'policy = "gone.toml"',
+            "triage.toml: policy: names no file; set it to the path of a rules file",
+        ),
+    ],
+)
+def test_mistakes_in_the_file(place: Path, text: str, line: str) -> None:
+    """A mistake in triage.toml is one line: the key, what is wrong, what to do, no value."""
+    (place / "triage.toml").write_text(text)
+    assert _problems() == (line,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TRIAGE_LEASE_SECONDS", SECRET),
+        ("TRIAGE_LEASE_SECONDS", "0"),
+        ("TRIAGE_LEASE_SECONDS", "nan"),
+        ("TRIAGE_EVIDENCE_RETENTION_DAYS", "1.5"),
+        ("TRIAGE_LOCAL_TRUST", SECRET),
+        ("TRIAGE_TRACKER", SECRET),
+        ("TRIAGE_ROLES", f"decide,{SECRET}"),
+        ("TRIAGE_ROLES", ","),
+        ("TRIAGE_MODEL", SECRET),
+        ("TRIAGE_MODEL", "openai:"),
+        ("TRIAGE_TASK_QUEUE", f"{SECRET} queue"),
+        ("TRIAGE_DATABASE_URL", f"mysql://user:{SECRET}@host/db"),
+        ("TRIAGE_DATABASE_URL", SECRET),
+        ("TRIAGE_MODEL_BASE_URL", f"https://user:{SECRET}@host/v1"),
+        ("TRIAGE_MODEL_BASE_URL", f"file:///{SECRET}"),
+        ("TRIAGE_MODEL_BASE_URL", f"http://[{SECRET}"),
+        ("TRIAGE_POLICY", f"/{SECRET}"),
+    ],
+)
+def test_mistakes_in_variables(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """A wrong variable is named with what to do, and its value is never shown."""
+    monkeypatch.setenv(name, value)
+    problems = _problems()
+    assert problems
+    assert all(line.startswith(f"{name}: ") and "; set it to " in line for line in problems)
+    assert SECRET not in "".join(problems)
+
+
+def test_all_problems_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several mistakes are reported together."""
+    monkeypatch.setenv("TRIAGE_MODEL", "other")
+    monkeypatch.setenv("TRIAGE_TRACKER", "other")
+    assert len(_problems()) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("sqlite:///a.db", "sqlite+aiosqlite:///a.db"),
+        ("postgres://u@h/d", "postgresql+psycopg://u@h/d"),
+        ("postgresql://u@h/d", "postgresql+psycopg://u@h/d"),
+        ("postgresql+psycopg://u@h/d", "postgresql+psycopg://u@h/d"),
+    ],
+)
+def test_driver_is_added(monkeypatch: pytest.MonkeyPatch, given: str, used: str) -> None:
+    """A database URL in its usual form gets the asynchronous driver."""
+    monkeypatch.setenv("TRIAGE_DATABASE_URL", given)
+    assert load_settings().database_url == used
+
+
+def test_secret_from_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret may lie in a file, is not shown, and reaches a child as the file's path."""
+    file = place / "key"
+    file.write_text(f"{SECRET}\n")
+    monkeypatch.setenv("TRIAGE_MODEL_API_KEY_FILE", "key")
+    settings = load_settings()
+    assert settings.model_api_key is not None
+    assert settings.model_api_key.get_secret_value() == SECRET
+    assert SECRET not in repr(settings)
+    environment = as_environment(settings)
+    assert environment["TRIAGE_MODEL_API_KEY_FILE"] == str(file)
+    assert SECRET not in str(environment)
+
+
+def test_database_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database URL, which may hold a password, stays out of the settings' representation."""
+    monkeypatch.setenv("TRIAGE_DATABASE_URL", f"postgresql://u:{SECRET}@h/d")
+    assert SECRET not in repr(load_settings())
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (None, "cannot be read (FileNotFoundError); check path and rights"),
+        (b"\n", "names an empty file; put the secret into it"),
+        (b"\xff", "names a file that is not UTF-8 text"),
+    ],
+)
+def test_bad_secret_file(
+    place: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, line: str
+) -> None:
+    """A secret's file that is missing, empty or binary is one clear line."""
+    if content is not None:
+        (place / "key").write_bytes(content)
+    monkeypatch.setenv("TRIAGE_MODEL_API_KEY_FILE", "key")
+    assert _problems() == (f"TRIAGE_MODEL_API_KEY_FILE: {line}",)
+
+
+def test_secret_given_twice(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret given as value and as file is refused: nobody could tell which one counts."""
+    (place / "key").write_text(SECRET)
+    monkeypatch.setenv("TRIAGE_MODEL_API_KEY_FILE", "key")
+    monkeypatch.setenv("TRIAGE_MODEL_API_KEY", SECRET)
+    assert _problems() == (
+        "TRIAGE_MODEL_API_KEY: is set, and TRIAGE_MODEL_API_KEY_FILE too; unset one of them",
+    )
+
+
+def test_child_process_gets_the_same_settings(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child started elsewhere, with the variables that we pass, reads the same settings."""
+    (place / "rules.toml").write_text("")
+    (place / "triage.toml").write_text('policy = "rules.toml"\nmodel = "recorded"\n')
+    monkeypatch.setenv("TRIAGE_MODEL_API_KEY", SECRET)
+    monkeypatch.setenv("TRIAGE_ROLES", "decide")
+    settings = load_settings().model_copy(update={"local_trust": True, "lease_seconds": 0.25})
+    (place / "elsewhere").mkdir()
+    child = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from triage.settings import load_settings as s; print(s().model_dump_json())",
+        ],
+        cwd=place / "elsewhere",
+        env=process_environment() | as_environment(settings),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Settings.model_validate_json(child.stdout) == settings.model_copy(
+        update={"model_api_key": Settings.model_validate_json(child.stdout).model_api_key}
+    )
+    assert SECRET in as_environment(settings).values()
+
+
+def test_children_inherit_no_stray_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment for a child keeps everything but our settings, which are passed apart."""
+    monkeypatch.setenv("TRIAGE_MODEL", "recorded")
+    monkeypatch.setenv("SOMETHING_ELSE", "kept")
+    environment = process_environment()
+    assert "TRIAGE_MODEL" not in environment
+    assert environment["SOMETHING_ELSE"] == "kept"

@@ -1,0 +1,281 @@
+"""Every setting of this system; the only reader of the environment for them.
+
+Why it exists: one place says which settings there are, where they come from and what is wrong
+with them. The environment wins over ``triage.toml``; secrets come from the environment or from
+the file that a ``..._FILE`` variable names, never from ``triage.toml``. How to reach Temporal is
+not here: that is Temporal's own configuration, read in `triage.connection`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from triage.settings_sources import (
+    CONFIG_VARIABLE,
+    PREFIX,
+    SettingsError,
+    config_path,
+    config_values,
+    read_secret,
+    secret_files,
+    variable,
+)
+
+__all__ = [
+    "Role",
+    "Settings",
+    "SettingsError",
+    "as_environment",
+    "config_file",
+    "load_settings",
+    "process_environment",
+    "temporal_profile",
+]
+
+_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+_MODELS = r"rules|recorded|recorded:sha256:[0-9a-f]{64}|(openai|anthropic):\S+"
+
+
+class Role(StrEnum):
+    """What a worker process runs."""
+
+    DECIDE = "decide"
+    WRITE = "write"
+
+
+def _split(value: object) -> object:
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().absolute()
+
+
+def _existing_file(path: Path) -> Path:
+    if not _absolute(path).is_file():
+        raise ValueError("names no file")
+    return _absolute(path)
+
+
+def _model_name(name: str) -> str:
+    if not re.fullmatch(_MODELS, name):
+        raise ValueError("names no known kind of model")
+    return name
+
+
+def _base_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("is no http or https URL")
+    if parts.username or parts.password:
+        raise ValueError("holds credentials, which belong into TRIAGE_MODEL_API_KEY")
+    return url
+
+
+def _database_url(url: str) -> str:
+    """Add the asynchronous driver, which people leave out."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in _DRIVERS:
+        raise ValueError("is neither an SQLite nor a PostgreSQL URL")
+    return f"{_DRIVERS[scheme]}://{rest}"
+
+
+def _queue_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+        raise ValueError("is not 1 to 100 letters, digits, dots, dashes or underscores")
+    return name
+
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Roles = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_split), Field(min_length=1)]
+
+
+class Settings(BaseSettings):
+    """The settings in force; frozen, with absolute paths.
+
+    Prefer `load_settings`, whose errors are meant for people. A description completes the
+    sentence "set it to ...".
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True
+    )
+
+    home: Annotated[Path, AfterValidator(_absolute)] = Field(
+        Path(".triage"), validate_default=True, description="the folder for this system's data"
+    )
+    database_url: Annotated[str, AfterValidator(_database_url)] = Field(
+        default_factory=lambda data: f"sqlite+aiosqlite:///{data['home'] / 'triage.db'}",
+        description="sqlite+aiosqlite:///PATH or postgresql+psycopg://USER@HOST/NAME",
+        repr=False,
+    )
+    policy: Annotated[Path, AfterValidator(_existing_file)] | None = Field(
+        None, description="the path of a rules file"
+    )
+    model: Annotated[str, AfterValidator(_model_name)] = Field(
+        "rules", description="rules, recorded, openai:NAME or anthropic:NAME"
+    )
+    model_base_url: Annotated[str, AfterValidator(_base_url)] | None = Field(
+        None, description="the address of the model's API, such as http://localhost:8080/v1"
+    )
+    model_api_key: SecretStr | None = Field(None, description="the key of the model's API")
+    tracker: Literal["local", "github"] = Field("local", description="local or github")
+    roles: Roles = Field(tuple(Role), description="decide, write or decide,write")
+    local_trust: bool | None = Field(
+        None, description="true or false (unset: true with the embedded server only)"
+    )
+    task_queue: Annotated[str, AfterValidator(_queue_name)] = Field(
+        "triage", description="the name of a task queue, such as triage"
+    )
+    quiet_period_seconds: Seconds = Field(
+        120.0, description="the seconds before a write that was found absent is sent again"
+    )
+    lease_seconds: Seconds = Field(60.0, description="the seconds that a dispatched write is held")
+    write_timeout_seconds: Seconds = Field(20.0, description="the seconds that a write may take")
+    sticky_timeout_seconds: Seconds = Field(
+        10.0, description="the seconds before another worker takes over a lost worker's run"
+    )
+    shutdown_grace_seconds: Seconds = Field(
+        10.0, description="the seconds that running activities get when a worker stops"
+    )
+    evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = Field(
+        30, description="the days that evidence content is kept"
+    )
+    allow_remote_sqlite: bool = Field(
+        default=False, description="true or false (true only if one machine runs every worker)"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="debug, info, warning or error"
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic passes it by name
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - likewise
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Order the sources: arguments, environment, secret files, ``triage.toml``."""
+        return init_settings, env_settings, _SecretFiles(settings_cls), _ConfigFile(settings_cls)
+
+
+class _Source(PydanticBaseSettingsSource):
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Return nothing: both sources answer for all fields at once."""
+        raise NotImplementedError
+
+
+class _SecretFiles(_Source):
+    def __call__(self) -> dict[str, Any]:
+        """Return the secrets that files hold."""
+        return {name: read_secret(name, file) for name, file in secret_files(os.environ).items()}
+
+
+class _ConfigFile(_Source):
+    def __call__(self) -> dict[str, Any]:
+        """Return what ``triage.toml`` holds."""
+        path = config_path(os.environ)
+        return config_values(path, self.settings_cls.model_fields) if path else {}
+
+
+def load_settings() -> Settings:
+    """Read the settings from the environment and ``triage.toml``.
+
+    Raises:
+        SettingsError: with one line a problem, meant for people.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        problems = [_describe(p) for p in found if p["type"] != "default_factory_not_called"]
+        raise SettingsError(*dict.fromkeys(problems)) from None
+
+
+def as_environment(settings: Settings) -> dict[str, str]:
+    """Return the variables that give a child process these very settings.
+
+    A secret that came from a file is passed on as that file's path.
+    """
+    held = secret_files(os.environ)
+    values = {CONFIG_VARIABLE: str(path)} if (path := config_file()) else {}
+    for name in Settings.model_fields:
+        text = _as_variable(getattr(settings, name))
+        if name in held and text == read_secret(name, held[name]):
+            values[f"{variable(name)}_FILE"] = str(held[name])
+        elif text:
+            values[variable(name)] = text
+    return values
+
+
+def process_environment() -> dict[str, str]:
+    """Return this process's environment without our settings, to start a child process with."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+
+
+def temporal_profile() -> str | None:
+    """Return the profile of Temporal's configuration that the environment names, if any."""
+    return os.environ.get("TEMPORAL_PROFILE") or None
+
+
+def config_file() -> Path | None:
+    """Return the ``triage.toml`` in force, which may also hold rules, if there is one.
+
+    Raises:
+        SettingsError: ``TRIAGE_CONFIG`` names a file that does not exist.
+    """
+    return config_path(os.environ)
+
+
+def _describe(problem: ErrorDetails) -> str:
+    name = str(problem["loc"][0])
+    message = problem["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
+    where = _origin(name)
+    return f"{where}: {message}; set it to {Settings.model_fields[name].description}"
+
+
+def _origin(name: str) -> str:
+    """Say where the value of `name` was taken from, in the order of the sources."""
+    if os.environ.get(variable(name)):
+        return variable(name)
+    if name in secret_files(os.environ):
+        return f"{variable(name)}_FILE"
+    path = config_file()
+    return f"{path.name}: {name}" if path else variable(name)
+
+
+def _as_variable(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case SecretStr():
+            return value.get_secret_value()
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)

@@ -1,0 +1,173 @@
+"""Where settings come from besides the environment: secret files and ``triage.toml``.
+
+Why it exists: both are read by hand so that every mistake in them ends as one line that names the
+variable or key and quotes nothing. The environment is passed in; only `triage.settings` reads it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+PREFIX: Final = "TRIAGE_"
+CONFIG_FILE: Final = "triage.toml"
+CONFIG_VARIABLE: Final = "TRIAGE_CONFIG"
+SECRETS: Final = ("database_url", "model_api_key")
+"""Settings that a ``..._FILE`` variable may hold."""
+
+RULE_TABLES: Final = frozenset(
+    {
+        "approvals",
+        "budget",
+        "components",
+        "default_owner",
+        "default_topic",
+        "keywords",
+        "labels",
+        "limits",
+        "owners",
+        "policy",
+        "reviewers",
+        "routes",
+        "tools",
+        "topics",
+    }
+)
+"""Tables of ``triage.toml`` that belong to the rules; settings leave them alone."""
+
+MAX_FILE_BYTES: Final = 1_048_576
+
+
+class SettingsError(Exception):
+    """The settings cannot be used.
+
+    Attributes:
+        problems: one line each: which variable or key, what is wrong, what to do. None quotes
+            a value.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of the setting `name`."""
+    return f"{PREFIX}{name.upper()}"
+
+
+def config_path(environ: Mapping[str, str]) -> Path | None:
+    """Return the ``triage.toml`` in force, if there is one.
+
+    Raises:
+        SettingsError: ``TRIAGE_CONFIG`` names a file that does not exist.
+    """
+    named = environ.get(CONFIG_VARIABLE)
+    path = Path(named or CONFIG_FILE).expanduser().absolute()
+    if path.is_file():
+        return path
+    if named:
+        raise SettingsError(f"{CONFIG_VARIABLE}: names no file; set it to the path of one")
+    return None
+
+
+def secret_files(environ: Mapping[str, str]) -> dict[str, Path]:
+    """Return the secrets that ``..._FILE`` variables hold, with their files.
+
+    Raises:
+        SettingsError: a secret is given both ways.
+    """
+    files = {}
+    for name in SECRETS:
+        if file := environ.get(f"{variable(name)}_FILE"):
+            files[name] = Path(file).expanduser().absolute()
+            if environ.get(variable(name)):
+                raise SettingsError(
+                    f"{variable(name)}: is set, and {variable(name)}_FILE too; unset one of them"
+                )
+    return files
+
+
+def read_secret(name: str, file: Path) -> str:
+    """Return the content of a secret's file without its last line break.
+
+    Raises:
+        SettingsError: the file cannot be read, or holds no text.
+    """
+    text = _read(file, f"{variable(name)}_FILE").rstrip("\r\n")
+    if not text:
+        raise SettingsError(f"{variable(name)}_FILE: names an empty file; put the secret into it")
+    return text
+
+
+def config_values(file: Path, known: Collection[str]) -> dict[str, object]:
+    """Return the settings that ``triage.toml`` holds.
+
+    Scalars come as text, so that they mean the same as in a variable.
+
+    Raises:
+        SettingsError: the file is no TOML, or holds a key that is no setting, or a secret.
+    """
+    try:
+        table = tomllib.loads(_read(file, file.name))
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\(at ([a-z0-9 ,]+)\)$", str(error))
+        where = f" at {place[1]}" if place else ""
+        raise SettingsError(f"{file.name}: is not TOML{where}; correct it there") from None
+    settings = {k: v for k, v in table.items() if not _is_rules(k, v)}
+    if problems := [*_problems(file.name, settings, known)]:
+        raise SettingsError(*problems)
+    return {name: _as_text(value) for name, value in settings.items()}
+
+
+def _read(file: Path, where: str) -> str:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MAX_FILE_BYTES).decode()
+    except UnicodeDecodeError:
+        raise SettingsError(f"{where}: names a file that is not UTF-8 text") from None
+    except (OSError, ValueError) as error:
+        kind = type(error).__name__
+        raise SettingsError(f"{where}: cannot be read ({kind}); check path and rights") from None
+
+
+def _is_rules(key: str, value: object) -> bool:
+    return key in RULE_TABLES and isinstance(value, dict | list)
+
+
+def _problems(file: str, table: Mapping[str, object], known: Collection[str]) -> Iterator[str]:
+    for key, value in table.items():
+        if key not in known:
+            yield f"{file}: {_hint(key, value, known)}"
+        elif key == "database_url" and _has_password(value):
+            yield f"{file}: {key} holds a password; set {variable(key)}_FILE or {variable(key)}"
+        elif key in SECRETS and key != "database_url":
+            yield f"{file}: {key} is a secret; set {variable(key)}_FILE or {variable(key)} instead"
+
+
+def _hint(key: str, value: object, known: Collection[str]) -> str:
+    shown = key if re.fullmatch(r"[A-Za-z0-9_-]{1,40}", key) else "a key"
+    close = difflib.get_close_matches(key.lower().removeprefix("triage_"), known, 1)
+    if close:
+        return f"{shown} is no setting; did you mean {close[0]}?"
+    if isinstance(value, dict):
+        return f"[{shown}] is no table of the rules; settings stand at the top, outside any table"
+    return f"{shown} is no setting; remove it, or put it into its table if it is a rule"
+
+
+def _has_password(value: object) -> bool:
+    try:
+        return urlsplit(str(value)).password is not None
+    except ValueError:
+        return False
+
+
+def _as_text(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
