@@ -50,7 +50,7 @@ $(STAMP): pyproject.toml requirements.lock requirements-uv.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not one: try 'make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12'." >&2; exit 1; }
 	@echo "Setting up $(VENV) (about 20 s the first time)"
-	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
 	  --require-hashes -r requirements-uv.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: \
