@@ -90,6 +90,29 @@ def test_the_workflow_package_runs_no_code_of_its_own() -> None:
     assert "" == (ROOT / "workflows" / "__init__.py").read_text(encoding="utf-8")
 
 
+def test_nothing_imports_the_wiring() -> None:
+    """Whoever wants a worker starts `python -m worker` as a process of its own."""
+    importers = [
+        str(path.relative_to(ROOT))
+        for path in _sources()
+        if "tests" not in path.parts
+        for name in _imports(ast.parse(path.read_text(encoding="utf-8")))
+        if name.split(".")[0] == "worker"
+    ]
+    assert [] == importers
+
+
+def test_one_module_reads_the_environment() -> None:
+    """A setting that exists is a field of triage.settings, found and checked there."""
+    readers = {
+        str(path.relative_to(ROOT))
+        for path in _sources()
+        if "tests" not in path.parts
+        and re.search(r"os\.(?:environ|getenv)", path.read_text(encoding="utf-8"))
+    }
+    assert {"triage/settings.py"} == readers
+
+
 def test_each_suppression_says_what_and_why() -> None:
     """Whoever silences a check names the rule and gives the reason beside it."""
     bare = [
