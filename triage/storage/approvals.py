@@ -1,0 +1,231 @@
+"""What reviewers decided, and the one use of each approval.
+
+Why it exists: a signal only wakes a run up; the row here is the authority. The first decision on an
+operation at a version stands. An approval is used up in the transaction that makes an effect
+possible, and the same write may lean on it again only while it still holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.engine import RowMapping
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.storage.audit import AuditEntry, append
+from triage.storage.engine import Store
+from triage.storage.rows import first_row, insert_first
+from triage.storage.schema import approvals
+
+
+class Verdict(StrEnum):
+    """What a reviewer said."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+class ApprovalSource(StrEnum):
+    """How a decision arrived."""
+
+    START = "start"
+    SIGNAL = "signal"
+    UPDATE = "update"
+    TOKEN = "token"  # noqa: S105 - the name of a way in, not a secret
+
+
+class RefusalCode(StrEnum):
+    """Why an approval does not allow a write."""
+
+    REJECTED = "rejected"
+    DIGEST_MISMATCH = "digest_mismatch"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+    CONSUMED = "consumed"
+    TOKEN_REPLAYED = "token_replayed"  # noqa: S105 - a code, not a secret
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalRow:
+    """One decision on one operation at one version.
+
+    Attributes:
+        approval_id: a name of its own.
+        scope: the run's scope.
+        operation_key: the ledger's key; stands for scope and operation id.
+        operation_id: the operation's name inside its run.
+        version: the version of the run that was reviewed.
+        digest: over everything the reviewer saw.
+        operation_digest: the ledger's digest of the operation.
+        verdict: what was said.
+        approver: who said it.
+        source: how it arrived.
+        token_id: the single-use id of a signed approval, if it was one.
+        note_digest: of the reviewer's note, whose text is not kept here.
+        decided_at: the database's time unless given.
+        expires_at: from when on it allows nothing; None means never.
+        revoked_at: set by the store.
+        consumed_by: the operation key that used it; set by the store.
+        consumed_at: set by the store.
+    """
+
+    approval_id: str
+    scope: str
+    operation_key: str
+    operation_id: str
+    version: int
+    digest: str
+    operation_digest: str
+    verdict: Verdict
+    approver: str
+    source: ApprovalSource
+    token_id: str | None = None
+    note_digest: str | None = None
+    decided_at: datetime | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    consumed_by: str | None = None
+    consumed_at: datetime | None = None
+
+
+class Approvals:
+    """Decisions, kept: the first one on an operation at a version stands."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def record(self, row: ApprovalRow, tenant: str) -> ApprovalRow | None:
+        """Keep a decision, in a transaction of its own.
+
+        Returns:
+            The decision that stands, which may be an earlier one; None when the token was used for
+            another operation before.
+        """
+        async with self._store.write() as connection:
+            now = await self._store.now(connection)
+            return await keep_first(connection, row, tenant, now)
+
+    async def get(self, operation_key: str, version: int) -> ApprovalRow | None:
+        """Return the decision on an operation at a version, if there is one."""
+        async with self._store.read() as connection:
+            return await find_approval(connection, operation_key, version)
+
+
+async def keep_first(
+    connection: AsyncConnection, row: ApprovalRow, tenant: str, now: datetime
+) -> ApprovalRow | None:
+    """Do what `Approvals.record` does, in the caller's transaction."""
+    new = replace(
+        row,
+        decided_at=row.decided_at or now,
+        revoked_at=None,
+        consumed_by=None,
+        consumed_at=None,
+    )
+    values = {field.name: getattr(new, field.name) for field in fields(new)}
+    if await insert_first(connection, approvals, values):
+        await append(connection, _recorded(new, tenant, now))
+        return new
+    return await find_approval(connection, row.operation_key, row.version)
+
+
+def refusal_of(
+    stands: ApprovalRow | None, operation_key: str, operation_digest: str, now: datetime
+) -> RefusalCode | None:
+    """Say why a decision does not allow this operation now, or None if it does (pure).
+
+    Args:
+        stands: the decision on this operation at the version in question, if there is one.
+        operation_key: the operation that wants to happen.
+        operation_digest: what it would do: the ledger's digest.
+        now: the database's time.
+    """
+    if stands is None:
+        return RefusalCode.MISSING
+    if stands.verdict is not Verdict.APPROVE:
+        return RefusalCode.REJECTED
+    if (stands.operation_key, stands.operation_digest) != (operation_key, operation_digest):
+        return RefusalCode.DIGEST_MISMATCH
+    if stands.revoked_at is not None:
+        return RefusalCode.REVOKED
+    if stands.consumed_by not in {None, operation_key}:
+        return RefusalCode.CONSUMED
+    if stands.expires_at is not None and stands.expires_at <= now:
+        return RefusalCode.EXPIRED
+    return None
+
+
+async def consume(
+    connection: AsyncConnection,
+    operation_key: str,
+    operation_digest: str,
+    version: int,
+    now: datetime,
+) -> RefusalCode | None:
+    """Use the approval of an operation at a version; one statement decides.
+
+    Returns:
+        None when it was used, now or before, by this very operation; otherwise why not.
+    """
+    a = approvals.c
+    used = await connection.execute(
+        update(approvals)
+        .where(
+            a.operation_key == operation_key,
+            a.operation_digest == operation_digest,
+            a.version == version,
+            a.verdict == Verdict.APPROVE,
+            a.revoked_at.is_(None),
+            or_(a.expires_at.is_(None), a.expires_at > now),
+            or_(a.consumed_by.is_(None), a.consumed_by == operation_key),
+        )
+        .values(consumed_by=operation_key, consumed_at=func.coalesce(a.consumed_at, now))
+    )
+    if used.rowcount == 1:
+        return None
+    stands = await find_approval(connection, operation_key, version)
+    return refusal_of(stands, operation_key, operation_digest, now) or RefusalCode.MISSING
+
+
+async def find_approval(
+    connection: AsyncConnection, operation_key: str, version: int
+) -> ApprovalRow | None:
+    """Return the decision on an operation at a version, in the caller's transaction."""
+    found = await first_row(
+        connection,
+        select(approvals).where(
+            approvals.c.operation_key == operation_key, approvals.c.version == version
+        ),
+    )
+    return None if found is None else _to_row(found)
+
+
+def _to_row(found: RowMapping) -> ApprovalRow:
+    values = dict(found)
+    values["verdict"] = Verdict(values["verdict"])
+    values["source"] = ApprovalSource(values["source"])
+    return ApprovalRow(**values)
+
+
+def _recorded(row: ApprovalRow, tenant: str, now: datetime) -> AuditEntry:
+    return AuditEntry(
+        tenant=tenant,
+        kind="approval.recorded",
+        subject=row.operation_key,
+        at=now,
+        details={
+            "approval_id": row.approval_id,
+            "version": row.version,
+            "digest": row.digest,
+            "operation_digest": row.operation_digest,
+            "verdict": row.verdict,
+            "approver": row.approver,
+            "source": row.source,
+            "note_digest": row.note_digest,
+            "expires_at": row.expires_at.isoformat() if row.expires_at else None,
+        },
+    )

@@ -1,0 +1,129 @@
+"""The audit trail: one hash chain per tenant, written with what it records.
+
+Why it exists: a move that nobody can prove did not happen cleanly. Each entry is appended in the
+transaction of its move, so either both are there or neither is. Each entry's hash covers the one
+before it; the newest hash, kept somewhere else, is what shows that the tail was cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import JsonValue
+from sqlalchemy import insert, select, update
+from sqlalchemy.engine import RowMapping
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.contracts.canonical import canonical_json, digest_of, digest_of_bytes
+from triage.storage.engine import Store
+from triage.storage.errors import StorageUnavailable
+from triage.storage.rows import first_row, insert_first
+from triage.storage.schema import audit, audit_heads
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditEntry:
+    """One thing that happened.
+
+    Attributes:
+        tenant: whose chain it belongs to.
+        kind: what happened, such as ``operation.dispatched``.
+        subject: what it happened to, such as an operation key.
+        at: the database's time.
+        details: more, as JSON; ids, digests and codes, never content.
+    """
+
+    tenant: str
+    kind: str
+    subject: str
+    at: datetime
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditHead:
+    """The newest entry of a chain; `seq` is the number of entries too."""
+
+    tenant: str
+    seq: int
+    hash: str
+
+
+async def append(connection: AsyncConnection, entry: AuditEntry) -> AuditHead:
+    """Append `entry` to its tenant's chain, in the caller's transaction.
+
+    The chain stays locked until that transaction ends: append last.
+
+    Raises:
+        StorageError: it cannot be written; the caller's transaction must not be committed.
+    """
+    head = await _locked_head(connection, entry)
+    seq = head["seq"] + 1
+    body = _hashed_body(entry, seq, head["hash"])
+    hash_ = digest_of_bytes(body)
+    await connection.execute(
+        insert(audit).values(
+            tenant_key=head["tenant_key"],
+            seq=seq,
+            subject=entry.subject,
+            kind=entry.kind,
+            body=body,
+            key_id="",
+            prev_hash=head["hash"],
+            hash=hash_,
+            at=entry.at,
+        )
+    )
+    moved = await connection.execute(
+        update(audit_heads)
+        .where(audit_heads.c.tenant_key == head["tenant_key"], audit_heads.c.seq == head["seq"])
+        .values(seq=seq, hash=hash_, updated_at=entry.at)
+    )
+    if moved.rowcount != 1:
+        raise StorageUnavailable("the audit chain's head moved under its lock: nothing was written")
+    return AuditHead(tenant=entry.tenant, seq=seq, hash=hash_)
+
+
+async def heads(store: Store) -> list[AuditHead]:
+    """Return the newest entry of every chain: keep them elsewhere, `verify` asks for them."""
+    async with store.read() as connection:
+        rows = (await connection.execute(select(audit_heads))).mappings().all()
+    found = [AuditHead(tenant=r["tenant"], seq=r["seq"], hash=r["hash"]) for r in rows if r["seq"]]
+    return sorted(found, key=lambda head: head.tenant)
+
+
+async def _locked_head(connection: AsyncConnection, entry: AuditEntry) -> RowMapping:
+    tenant_key = digest_of(entry.tenant)
+    query = select(audit_heads).where(audit_heads.c.tenant_key == tenant_key).with_for_update()
+    head = await first_row(connection, query)
+    if head is not None:
+        return head
+    empty: dict[str, Any] = {
+        "tenant_key": tenant_key,
+        "tenant": entry.tenant,
+        "seq": 0,
+        "hash": "",
+        "updated_at": entry.at,
+    }
+    await insert_first(connection, audit_heads, empty)
+    head = await first_row(connection, query)
+    if head is None:
+        raise StorageUnavailable("the audit chain has no head: nothing was written")
+    return head
+
+
+def _hashed_body(entry: AuditEntry, seq: int, prev_hash: str) -> bytes:
+    return canonical_json(
+        {
+            "tenant": entry.tenant,
+            "seq": seq,
+            "at": entry.at.isoformat(),
+            "kind": entry.kind,
+            "subject": entry.subject,
+            "prev_hash": prev_hash,
+            "details": dict(entry.details),
+        }
+    )

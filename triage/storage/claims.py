@@ -1,0 +1,119 @@
+"""A claim on a write: the row is made or taken over, and its approval kept, in one transaction."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.storage.approvals import ApprovalRow, RefusalCode, keep_first, refusal_of
+from triage.storage.engine import Store
+from triage.storage.errors import StorageUnavailable
+from triage.storage.judgement import judge, lease_end
+from triage.storage.ledger_rows import audit_move, locked, move, purged, to_values
+from triage.storage.operations import (
+    Conflict,
+    ConflictCode,
+    OperationRecord,
+    OperationRow,
+    Reservation,
+    Reserved,
+    Timings,
+)
+from triage.storage.rows import insert_first
+from triage.storage.schema import operations
+from triage.storage.transitions import OperationState
+
+
+class RefusedError(Exception):
+    """Ends the transaction of a claim whose approval does not hold, so that nothing is kept."""
+
+    def __init__(self, code: RefusalCode) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+async def claim(
+    store: Store,
+    connection: AsyncConnection,
+    timings: Timings,
+    row: OperationRow,
+    approval: ApprovalRow,
+    owner: str,
+) -> Reservation:
+    """Claim `row` for `owner` in the caller's transaction.
+
+    Raises:
+        RefusedError: the approval does not hold; the caller's transaction must not be committed.
+    """
+    left = await purged(connection, row.operation_key)
+    if left is not None:
+        digest, over = left
+        mismatch = Conflict(code=ConflictCode.DIGEST_MISMATCH, state=over.state)
+        return over if digest == row.digest else mismatch
+    now = await store.now(connection)
+    if await insert_first(connection, operations, _first_values(row, owner, now, timings)):
+        await _hold_approval(connection, row, approval, now)
+        await audit_move(
+            connection, row, OperationState.RESERVED, now, {"epoch": 1, "owner": owner}
+        )
+        return Reserved(epoch=1, lease_until=lease_end(now, timings))
+    record = await locked(connection, row.operation_key)
+    if record is None:
+        raise StorageUnavailable("the operation was purged at this moment: try again")
+    now = await store.now(connection)
+    answer = judge(record, row, owner, now, timings)
+    if isinstance(answer, Reserved) and answer.taken_over:
+        await _hold_approval(connection, row, approval, now)
+        await _take_over(connection, record, row, owner, answer, now)
+    return answer
+
+
+async def _take_over(
+    connection: AsyncConnection,
+    record: OperationRecord,
+    row: OperationRow,
+    owner: str,
+    claimed: Reserved,
+    now: datetime,
+) -> None:
+    values = {
+        "epoch": claimed.epoch,
+        "owner": owner,
+        "lease_until": claimed.lease_until,
+        "version": row.version,
+        "not_before": None,
+        "reason": None,
+    }
+    await move(connection, record, OperationState.RESERVED, now, values)
+
+
+async def _hold_approval(
+    connection: AsyncConnection, row: OperationRow, approval: ApprovalRow, now: datetime
+) -> None:
+    """Keep the decision, and see that the one that stands allows this write now."""
+    wanted = (row.operation_key, row.version, row.digest)
+    if (approval.operation_key, approval.version, approval.operation_digest) != wanted:
+        raise RefusedError(RefusalCode.DIGEST_MISMATCH)
+    stands = await keep_first(connection, approval, row.tenant, now)
+    if stands is None:
+        raise RefusedError(RefusalCode.TOKEN_REPLAYED)
+    refusal = refusal_of(stands, row.operation_key, row.digest, now)
+    if refusal is None and stands.digest != approval.digest:
+        refusal = RefusalCode.DIGEST_MISMATCH
+    if refusal is not None:
+        raise RefusedError(refusal)
+
+
+def _first_values(row: OperationRow, owner: str, now: datetime, timings: Timings) -> dict[str, Any]:
+    return {
+        **to_values(row),
+        "state": OperationState.RESERVED,
+        "epoch": 1,
+        "owner": owner,
+        "lease_until": lease_end(now, timings),
+        "dispatches": 0,
+        "created_at": now,
+        "updated_at": now,
+    }

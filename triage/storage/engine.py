@@ -1,0 +1,161 @@
+"""The one way to the database: short transactions that mean the same on SQLite and PostgreSQL.
+
+Why it exists: two workers may meet on one operation, so "read, then write" has to be one step. On
+SQLite that takes ``BEGIN IMMEDIATE`` (a deferred transaction fails half-way, whatever the busy
+timeout); on PostgreSQL READ COMMITTED with row locks. No transaction may span a network call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from datetime import datetime, timedelta
+from typing import Final, Self
+
+from sqlalchemy import URL, func, literal_column, select, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from triage.storage.address import Address, parse_address
+from triage.storage.columns import UtcDateTime
+from triage.storage.errors import StorageMisconfigured, StorageUnavailable, translate
+from triage.storage.sqlite import prepare_file, set_up_connections, turn_on_wal
+
+# Longer than SQLite's busy timeout, so that its own clearer error comes first.
+DEFAULT_TRANSACTION_SECONDS: Final = 40.0
+_POSTGRESQL_LIMITS: Final = text(
+    "SET LOCAL lock_timeout = '30s'; "
+    "SET LOCAL statement_timeout = '30s'; "
+    # A process that was stopped inside a transaction must not lock the others out for ever.
+    "SET LOCAL idle_in_transaction_session_timeout = '30s'"
+)
+_POSTGRESQL_CLOCK: Final = select(func.clock_timestamp(type_=UtcDateTime()))
+# SQLite counts milliseconds; the zeros make them microseconds.
+_SQLITE_CLOCK: Final = select(func.strftime("%Y-%m-%d %H:%M:%f000", "now", type_=UtcDateTime()))
+_POSTGRESQL_CONNECT: Final[dict[str, object]] = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 15_000,
+    # Named prepared statements break behind a pooler in transaction mode.
+    "prepare_threshold": None,
+}
+
+
+class Store:
+    """An open database. One event loop at a time may use it.
+
+    Every method raises `StorageError` and nothing else of the database's.
+    """
+
+    def __init__(self, address: Address, transaction_seconds: float, offset: timedelta) -> None:
+        self.address = address
+        self._offset = offset
+        self._transaction_seconds = transaction_seconds
+        self._engine = _engine_for(address)
+        self._writer = self._engine.execution_options(triage_write=True)
+        # SQLite has one writer; waiting here is fair, waiting inside SQLite is by chance.
+        self._turn = asyncio.Lock() if address.is_sqlite else nullcontext()
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        transaction_seconds: float = DEFAULT_TRANSACTION_SECONDS,
+        clock_offset: timedelta = timedelta(0),
+    ) -> Self:
+        """Open the database at `url` and see that it answers.
+
+        Args:
+            url: ``sqlite+aiosqlite:///path`` or ``postgresql+psycopg://user:password@host/name``.
+            transaction_seconds: how long one transaction may take, waiting included.
+            clock_offset: added to the database's time; only tests have a use for it.
+
+        Raises:
+            StorageMisconfigured: a bad URL, no rights, no such database, a damaged file.
+            StorageUnavailable: no answer, or not now.
+        """
+        address = parse_address(url)
+        if address.path is not None:
+            prepare_file(address.path)
+        store = cls(address, transaction_seconds, clock_offset)
+        try:
+            await store._check()
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is SQLite; otherwise it is PostgreSQL."""
+        return self.address.is_sqlite
+
+    async def close(self) -> None:
+        """Close every connection; the store cannot be used afterwards."""
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        """One short transaction that may write: committed at the end, or nothing of it is kept.
+
+        Raises:
+            StorageUnavailable: also when the commit itself was cut, and then its outcome is open.
+        """
+        async with self._guarded(), self._turn, self._writer.begin() as connection:
+            if not self.is_sqlite:
+                await connection.execute(_POSTGRESQL_LIMITS)
+            yield connection
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """One short transaction that only reads, from one snapshot on SQLite."""
+        async with self._guarded(), self._engine.begin() as connection:
+            yield connection
+
+    async def now(self, connection: AsyncConnection) -> datetime:
+        """Return the database's time, aware and in UTC: the only clock that workers share."""
+        # On PostgreSQL not now(), which is when the transaction began: it may have waited since.
+        clock = _SQLITE_CLOCK if self.is_sqlite else _POSTGRESQL_CLOCK
+        return (await connection.execute(clock)).scalar_one() + self._offset
+
+    async def _check(self) -> None:
+        async with self._guarded(), self._engine.connect() as connection:
+            if self.is_sqlite:
+                await connection.run_sync(turn_on_wal)
+            await connection.execute(select(literal_column("1")))
+
+    @asynccontextmanager
+    async def _guarded(self) -> AsyncIterator[None]:
+        place = self.address.shown
+        try:
+            async with asyncio.timeout(self._transaction_seconds) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise StorageUnavailable(f"{place}: the transaction took too long: try again") from None
+        except SQLAlchemyError as error:
+            raise translate(error, place) from None
+
+
+def _engine_for(address: Address) -> AsyncEngine:
+    if address.is_sqlite:
+        engine = create_async_engine(address.url, hide_parameters=True)
+        set_up_connections(engine)
+        return engine
+    return _postgresql_engine(address.url)
+
+
+def _postgresql_engine(url: URL) -> AsyncEngine:
+    try:
+        return create_async_engine(
+            url,
+            hide_parameters=True,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+            pool_timeout=10,
+            connect_args=_POSTGRESQL_CONNECT,
+        )
+    except SQLAlchemyError:
+        raise StorageMisconfigured("the database URL has options that do not work") from None

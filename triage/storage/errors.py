@@ -1,0 +1,157 @@
+"""What can go wrong with the store, told in words that a person can act on.
+
+Why it exists: drivers report one fault in dozens of ways, and quote what they were given: rows,
+statements, addresses with passwords. Here each fault becomes one of three types with a sentence of
+ours. Nothing of the driver's own text gets through, except the name of a constraint or a code.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from typing import Final
+
+import psycopg
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+
+class StorageError(Exception):
+    """The store could not do what was asked; the message says what to do about it."""
+
+
+class StorageUnavailable(StorageError):  # noqa: N818 - reads as a state: it may pass
+    """The store may answer later: it is unreachable, busy, full or read-only.
+
+    A write that ended this way may or may not have been committed.
+    """
+
+
+class StorageMisconfigured(StorageError):  # noqa: N818 - reads as a state: it stays
+    """The store will not answer until a person changes something."""
+
+
+class StorageRejected(StorageError):  # noqa: N818 - reads as an answer
+    """The store refused a row; nothing of the transaction was kept.
+
+    Attributes:
+        constraint: the name of the constraint, or an empty string when the driver gave none.
+    """
+
+    def __init__(self, message: str, constraint: str = "") -> None:
+        super().__init__(message)
+        self.constraint = constraint
+
+
+_Kind = type[StorageUnavailable] | type[StorageMisconfigured]
+
+# By SQLSTATE, or by its first two characters.
+_POSTGRESQL: Final[dict[str, tuple[_Kind, str]]] = {
+    "08": (StorageUnavailable, "the connection to PostgreSQL broke: try again"),
+    "28": (StorageMisconfigured, "PostgreSQL refused the user or password: check the database URL"),
+    "3D": (
+        StorageMisconfigured,
+        "the PostgreSQL database does not exist: create it, or correct its name",
+    ),
+    "42501": (StorageMisconfigured, "the database user lacks a right on a table: grant it"),
+    "42": (StorageMisconfigured, "a table or column is missing: upgrade the database schema"),
+    "25006": (StorageUnavailable, "PostgreSQL is read-only at the moment: is this a standby?"),
+    "40": (
+        StorageUnavailable,
+        "PostgreSQL broke off a transaction in favour of another: try again",
+    ),
+    "53100": (StorageUnavailable, "PostgreSQL's disk is full: make room"),
+    "53": (StorageUnavailable, "PostgreSQL has no connection or memory left: try again"),
+    "55P03": (StorageUnavailable, "a row stayed locked by another transaction: try again"),
+    "57014": (StorageUnavailable, "PostgreSQL took too long: try again"),
+    "57": (StorageUnavailable, "PostgreSQL is starting or stopping: try again"),
+    "58": (StorageUnavailable, "PostgreSQL's disk reports errors: look at the server's log"),
+    "XX": (StorageMisconfigured, "PostgreSQL reports damaged data: restore a backup"),
+}
+
+# By the first words of SQLite's name for the fault.
+_SQLITE: Final[dict[str, tuple[_Kind, str]]] = {
+    "SQLITE_FULL": (StorageUnavailable, "the disk is full: make room"),
+    "SQLITE_BUSY": (StorageUnavailable, "the file stayed locked by another process: try again"),
+    "SQLITE_LOCKED": (StorageUnavailable, "the file stayed locked by another process: try again"),
+    "SQLITE_IOERR": (
+        StorageUnavailable,
+        "the disk reports errors or is full: check it, then restart",
+    ),
+    "SQLITE_CANTOPEN": (
+        StorageMisconfigured,
+        "the file cannot be opened: check its folder and rights",
+    ),
+    "SQLITE_READONLY": (
+        StorageMisconfigured,
+        "the file cannot be written: check its rights and owner",
+    ),
+    "SQLITE_PERM": (StorageMisconfigured, "the file cannot be used: check its rights and owner"),
+    "SQLITE_AUTH": (StorageMisconfigured, "the file cannot be used: check its rights and owner"),
+    "SQLITE_NOTADB": (StorageMisconfigured, "the file is not a SQLite database: move it away"),
+    "SQLITE_CORRUPT": (
+        StorageMisconfigured,
+        "the file is damaged: restore a backup, or move it away",
+    ),
+    "SQLITE_ERROR": (
+        StorageMisconfigured,
+        "a table or column is missing: upgrade the database schema",
+    ),
+}
+
+_SQLITE_CONSTRAINT: Final = re.compile(r"constraint failed: ([A-Za-z0-9_.]{1,80})")
+
+
+def translate(error: SQLAlchemyError, place: str) -> StorageError:
+    """Turn any error of the database library into one of ours.
+
+    Args:
+        error: what was raised.
+        place: where the store is, without secrets.
+
+    Returns:
+        An error to raise ``from None``: its cause may hold rows and statements.
+    """
+    if isinstance(error, PoolTimeoutError):
+        return StorageUnavailable(f"{place}: every connection is in use: try again")
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    if isinstance(error, IntegrityError) or isinstance(cause, psycopg.DataError):
+        return _rejected(cause, place)
+    code = _code_of(cause)
+    table = _SQLITE if code.startswith("SQLITE_") else _POSTGRESQL
+    kind, advice = _look_up(table, code)
+    if kind is None:
+        return _unknown(error, cause, place)
+    return kind(f"{place}: {advice} ({code})")
+
+
+def _look_up(table: dict[str, tuple[_Kind, str]], code: str) -> tuple[_Kind | None, str]:
+    prefixes = (key for key in table if code.startswith(key))
+    best = max(prefixes, key=len, default=None)
+    return (None, "") if best is None else table[best]
+
+
+def _code_of(cause: BaseException | None) -> str:
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorname", "")
+    if isinstance(cause, psycopg.Error):
+        return cause.sqlstate or ""
+    return ""
+
+
+def _rejected(cause: BaseException | None, place: str) -> StorageRejected:
+    constraint = ""
+    if isinstance(cause, psycopg.Error):
+        constraint = cause.diag.constraint_name or ""
+    elif found := _SQLITE_CONSTRAINT.search(str(cause)):
+        constraint = found.group(1)
+    return StorageRejected(f"{place}: a row was refused ({constraint or 'no name'})", constraint)
+
+
+def _unknown(error: SQLAlchemyError, cause: BaseException | None, place: str) -> StorageError:
+    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError | OSError):
+        return StorageUnavailable(
+            f"{place}: not reachable: is the server up, and the address right?"
+        )
+    name = type(cause or error).__name__
+    return StorageUnavailable(f"{place}: the database failed in an unexpected way ({name})")

@@ -1,0 +1,134 @@
+"""What read tools returned, kept out of the run's history.
+
+Why it exists: history grows with every step that repeats content. Here a step's evidence stands
+once, under the version of the tool call that returned it, and its content can expire while its
+locator and digest stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, select, tuple_, update
+from sqlalchemy.engine import RowMapping
+
+from triage.storage.engine import Store
+from triage.storage.errors import StorageUnavailable
+from triage.storage.rows import first_row, insert_first
+from triage.storage.schema import evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceRow:
+    """One tool's result, to be kept.
+
+    Attributes:
+        scope: the run's scope.
+        version: the run's version at which the call was pending.
+        evidence_id: what decisions cite.
+        tool: which tool returned it.
+        arguments: the call's arguments, canonical JSON.
+        source: where it came from.
+        locator: where to find it there.
+        digest: over the content.
+        content: the result.
+        size_bytes: of the content.
+        expires_at: from when on the content is unavailable; None means never.
+        key_id: the key that the content is encrypted with; empty for none.
+    """
+
+    scope: str
+    version: int
+    evidence_id: str
+    tool: str
+    arguments: bytes
+    source: str
+    locator: str
+    digest: str
+    content: bytes
+    size_bytes: int
+    expires_at: datetime | None = None
+    key_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredEvidence:
+    """A result as the store has it: an `EvidenceRow` whose content may be gone.
+
+    Attributes:
+        content: None when it has expired or was purged, which is not "empty"; the locator, the
+            digest and the size stay.
+        created_at: when it was first put.
+    """
+
+    scope: str
+    version: int
+    evidence_id: str
+    tool: str
+    arguments: bytes
+    source: str
+    locator: str
+    digest: str
+    content: bytes | None
+    size_bytes: int
+    expires_at: datetime | None
+    key_id: str
+    created_at: datetime
+
+
+class EvidenceStore:
+    """Evidence by (scope, version)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def put(self, row: EvidenceRow) -> StoredEvidence:
+        """Keep a result; the first one under (scope, version) stands.
+
+        Returns:
+            The row that stands: a repeated call gets what the first one returned.
+        """
+        async with self._store.write() as connection:
+            now = await self._store.now(connection)
+            await insert_first(connection, evidence, asdict(row) | {"created_at": now})
+            found = await first_row(connection, _of(row.scope, evidence.c.version == row.version))
+        if found is None:
+            raise StorageUnavailable("evidence vanished while it was put: try again")
+        return _to_stored(found, now)
+
+    async def load(self, scope: str, before_version: int) -> list[StoredEvidence]:
+        """Return the evidence that a run had before `before_version`, oldest first."""
+        query = _of(scope, evidence.c.version < before_version).order_by(evidence.c.version)
+        async with self._store.read() as connection:
+            now = await self._store.now(connection)
+            found = (await connection.execute(query)).mappings().all()
+        return [_to_stored(row, now) for row in found]
+
+    async def purge_expired(self, now: datetime | None = None, limit: int = 1000) -> int:
+        """Remove the content of at most `limit` expired rows; everything else stays.
+
+        Returns:
+            How many contents were removed.
+        """
+        e = evidence.c
+        key = (e.scope, e.version)
+        async with self._store.write() as connection:
+            moment = now or await self._store.now(connection)
+            due = select(*key).where(e.expires_at <= moment, e.content.is_not(None)).limit(limit)
+            gone = await connection.execute(
+                update(evidence).where(tuple_(*key).in_(due)).values(content=None, purged_at=moment)
+            )
+        return gone.rowcount
+
+
+def _of(scope: str, *conditions: ColumnElement[bool]) -> Select[Any]:
+    return select(evidence).where(evidence.c.scope == scope, *conditions)
+
+
+def _to_stored(found: RowMapping, now: datetime) -> StoredEvidence:
+    row = StoredEvidence(**{field.name: found[field.name] for field in fields(StoredEvidence)})
+    if row.expires_at is not None and row.expires_at <= now:
+        return replace(row, content=None)
+    return row

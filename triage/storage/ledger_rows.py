@@ -1,0 +1,137 @@
+"""How the ledger's rows are read and moved: each move a compare-and-set, audited with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from pydantic import JsonValue
+from sqlalchemy import select, update
+from sqlalchemy.engine import RowMapping
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.contracts.canonical import digest_of
+from triage.storage.audit import AuditEntry, append
+from triage.storage.errors import StorageUnavailable
+from triage.storage.operations import OperationRecord, OperationRow, Settled
+from triage.storage.rows import first_row
+from triage.storage.schema import operation_tombstones, operations
+from triage.storage.transitions import OperationState, may_move
+
+
+async def locked(connection: AsyncConnection, operation_key: str) -> OperationRecord | None:
+    """Return an operation and lock its row until the transaction ends."""
+    query = select(operations).where(operations.c.operation_key == operation_key)
+    found = await first_row(connection, query.with_for_update())
+    return None if found is None else to_record(found)
+
+
+async def purged(connection: AsyncConnection, operation_key: str) -> tuple[str, Settled] | None:
+    """Return the digest and the answer that are left of a purged operation."""
+    tombstone = operation_tombstones.c
+    query = select(operation_tombstones).where(tombstone.operation_key == operation_key)
+    found = await first_row(connection, query)
+    if found is None:
+        return None
+    answer = Settled(
+        state=OperationState(found["state"]),
+        receipt=None,
+        receipt_digest=found["receipt_digest"],
+        purged=True,
+    )
+    return found["digest"], answer
+
+
+async def move(
+    connection: AsyncConnection,
+    record: OperationRecord,
+    target: OperationState,
+    now: datetime,
+    values: Mapping[str, Any],
+) -> None:
+    """Move a locked row to `target`, provided it is still what `record` says, and audit it.
+
+    Raises:
+        ValueError: the table of moves has no such move.
+        StorageUnavailable: the row was moved by somebody else all the same.
+    """
+    if not may_move(record.state, target):
+        raise ValueError(f"no move leads from {record.state} to {target}")
+    o = operations.c
+    changed = await connection.execute(
+        update(operations)
+        .where(
+            o.operation_key == record.operation_key,
+            o.epoch == record.epoch,
+            o.state == record.state,
+        )
+        .values(**values, state=target, updated_at=now)
+    )
+    if changed.rowcount != 1:
+        raise StorageUnavailable("the operation moved under its lock: nothing was written")
+    epoch = values.get("epoch", record.epoch)
+    await audit_move(connection, record, target, now, {**_told(values), "epoch": epoch})
+
+
+async def flag(
+    connection: AsyncConnection, record: OperationRecord, now: datetime, values: Mapping[str, Any]
+) -> None:
+    """Mark a locked row for a person's attention without moving it, and audit that."""
+    await connection.execute(
+        update(operations)
+        .where(operations.c.operation_key == record.operation_key)
+        .values(**values, updated_at=now)
+    )
+    details = {**_told(values), "epoch": record.epoch}
+    await audit_move(connection, record, OperationState.ATTENTION, now, details)
+
+
+async def audit_move(
+    connection: AsyncConnection,
+    row: OperationRow,
+    target: OperationState,
+    now: datetime,
+    details: Mapping[str, JsonValue],
+) -> None:
+    """Append the audit entry of a move."""
+    told = {
+        "scope": row.scope,
+        "workflow_id": row.workflow_id,
+        "operation_id": row.operation_id,
+        "version": row.version,
+        "digest": row.digest,
+        **details,
+    }
+    entry = AuditEntry(
+        tenant=row.tenant,
+        kind=f"operation.{target}",
+        subject=row.operation_key,
+        at=now,
+        details=told,
+    )
+    await append(connection, entry)
+
+
+def _told(values: Mapping[str, Any]) -> dict[str, JsonValue]:
+    names = ("version", "owner", "receipt_digest", "reason", "attention_owner")
+    return {name: values[name] for name in names if name in values}
+
+
+def to_values(row: OperationRow) -> dict[str, Any]:
+    """The columns that describe the operation itself."""
+    values = {field.name: getattr(row, field.name) for field in fields(OperationRow)}
+    values["labels"] = json.dumps(list(row.labels))
+    values["workflow_key"] = digest_of(row.workflow_id)
+    return values
+
+
+def to_record(found: RowMapping) -> OperationRecord:
+    """A database row as the ledger's own record."""
+    values = dict(found)
+    del values["workflow_key"]
+    values["labels"] = tuple(json.loads(values["labels"]))
+    values["state"] = OperationState(values["state"])
+    return OperationRecord(**values)

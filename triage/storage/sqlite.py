@@ -1,0 +1,79 @@
+"""What SQLite needs to be a safe store: a private file, WAL, full synchronisation, honest locks."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Connection, event
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from triage.storage.errors import StorageMisconfigured
+
+_PRIVATE: Final = 0o600
+_PRAGMAS: Final = (
+    "PRAGMA busy_timeout = 30000",  # first: the others may have to wait too
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+)
+
+
+def prepare_file(path: Path) -> None:
+    """Make the file and its folder if they are not there, readable by their owner alone.
+
+    SQLite gives its side files (``-wal``, ``-shm``) the same mode.
+
+    Raises:
+        StorageMisconfigured: the file or its folder cannot be made or used.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+    except OSError as error:
+        what = error.strerror or "unknown error"
+        raise StorageMisconfigured(
+            f"SQLite {path}: cannot be made or written ({what}): check its folder and rights"
+        ) from None
+    try:
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != _PRIVATE:
+            os.fchmod(descriptor, _PRIVATE)
+    except PermissionError:
+        pass  # somebody else's file, shared with us on purpose
+    finally:
+        os.close(descriptor)
+
+
+def set_up_connections(engine: AsyncEngine) -> None:
+    """Make every connection of `engine` careful, and its write transactions IMMEDIATE."""
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def on_connect(connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's own
+        # The driver must not open transactions by itself: it would open deferred ones.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in _PRAGMAS:
+            cursor.execute(pragma)
+        cursor.close()
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def on_begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("triage_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def turn_on_wal(connection: Connection) -> None:
+    """Switch the file to write-ahead logging, which stays on.
+
+    Raises:
+        StorageMisconfigured: the file system cannot do it (network shares cannot).
+    """
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute("PRAGMA journal_mode = WAL")
+        mode = cursor.fetchone()
+    finally:
+        cursor.close()
+    if mode is None or mode[0] != "wal":
+        raise StorageMisconfigured("SQLite needs a local disk: write-ahead logging is not possible")

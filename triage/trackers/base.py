@@ -1,0 +1,226 @@
+"""What a tracker is: the far end of the wire, where issues live and labels are written.
+
+Why it exists: the write path must know what an answer proves. So a tracker's results are typed, and
+so are its failures: nothing happened, nobody knows, or it was refused for good. No tracker retries
+by itself, creates a label, removes one, or puts one back that a person removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from triage.contracts.canonical import digest_of
+
+
+class TrackerError(Exception):
+    """A tracker could not do what was asked."""
+
+
+class TrackerTimeout(TrackerError):  # noqa: N818 - names the fault, as the others do
+    """No answer in time: a write may have happened, or may still."""
+
+
+class TrackerUnavailable(TrackerError):  # noqa: N818 - names the fault, as the others do
+    """The tracker failed and may work later.
+
+    Attributes:
+        effect_possible: whether a write may have happened; False is a definite no.
+        retry_after_seconds: the pause that the tracker asked for, if it did.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        effect_possible: bool,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.effect_possible = effect_possible
+        self.retry_after_seconds = retry_after_seconds
+
+
+class TrackerRefused(TrackerError):  # noqa: N818 - names the fault, as the others do
+    """The tracker will not do it, and did nothing.
+
+    Attributes:
+        code: why, such as ``issue_not_found`` or ``issue_locked``.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackedIssue:
+    """An issue as it is now.
+
+    Attributes:
+        repository: where it lives.
+        number: its id there, as text.
+        title: as its author wrote it.
+        body: likewise.
+        state: ``open`` or ``closed``.
+        locked: whether the tracker takes no more writes on it.
+        labels: their names as the tracker spells them.
+        author: who opened it; empty when that is not known.
+        content_digest: see `content_digest`.
+    """
+
+    repository: str
+    number: str
+    title: str
+    body: str
+    state: str
+    locked: bool
+    labels: tuple[str, ...]
+    author: str
+    content_digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class IssueNotFound:
+    """There is no such issue, or none that we may see."""
+
+    repository: str
+    number: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class LabelStatus(StrEnum):
+    """What became of one label."""
+
+    ADDED = "added"
+    ALREADY_PRESENT = "already_present"
+    REFUSED = "refused"
+
+
+class LabelRefusal(StrEnum):
+    """Why a label was not added."""
+
+    UNKNOWN_LABEL = "unknown_label"
+    """The tracker has no such label; it is not created, and no other label is added either."""
+    NOT_ATTEMPTED = "not_attempted"
+    """Another label of the same call is unknown."""
+    REMOVED_BY_PERSON = "removed_by_person"
+    """A person took it off this issue; it is not put back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelResult:
+    """What became of one label; `label` is the tracker's own spelling if it knows the label."""
+
+    label: str
+    status: LabelStatus
+    refusal: LabelRefusal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsAdded:
+    """The outcome of `add_labels`: one result a label, in the order asked."""
+
+    results: tuple[LabelResult, ...]
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The labels that this call put on the issue."""
+        return self._with(LabelStatus.ADDED)
+
+    @property
+    def already_present(self) -> tuple[str, ...]:
+        """The labels that were on the issue before."""
+        return self._with(LabelStatus.ALREADY_PRESENT)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The labels that are not on the issue because of this system's own rules."""
+        return self._with(LabelStatus.REFUSED)
+
+    def _with(self, status: LabelStatus) -> tuple[str, ...]:
+        return tuple(result.label for result in self.results if result.status is status)
+
+
+class LabelPresence(StrEnum):
+    """Where one label stands on an issue."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+    REMOVED_BY_PERSON = "removed_by_person"
+
+
+class Tracker(Protocol):
+    """Where issues live. Every method may raise `TrackerTimeout` or `TrackerUnavailable`."""
+
+    async def admit_issue(  # noqa: PLR0913 - an issue has these parts
+        self,
+        repository: str,
+        number: str,
+        *,
+        title: str,
+        body: str,
+        author: str,
+        labels: Sequence[str],
+    ) -> TrackedIssue:
+        """Return the issue that a run is about.
+
+        The local tracker registers an issue that it does not know, with this text, and makes
+        `labels` its inventory if the repository has none yet. Every other tracker only looks.
+
+        Raises:
+            TrackerRefused: there is no such issue (``issue_not_found``).
+        """
+        ...
+
+    async def get_issue(self, repository: str, number: str) -> TrackedIssue | IssueNotFound:
+        """Return the issue as it is now."""
+        ...
+
+    async def label_inventory(self, repository: str) -> tuple[str, ...]:
+        """Return the labels that exist in a repository, sorted by name."""
+        ...
+
+    async def label_presence(
+        self, repository: str, number: str, labels: Sequence[str]
+    ) -> tuple[LabelPresence, ...] | IssueNotFound:
+        """Say for each label where it stands on the issue: what reconciling reads."""
+        ...
+
+    async def add_labels(
+        self,
+        repository: str,
+        number: str,
+        labels: Sequence[str],
+        *,
+        by: str,
+        operation_key: str,
+    ) -> LabelsAdded:
+        """Add labels, and do nothing else.
+
+        Args:
+            repository: where the issue lives.
+            number: the issue.
+            labels: names; letter case does not matter.
+            by: who acts, for the tracker's records.
+            operation_key: the write that this belongs to, likewise.
+
+        Raises:
+            TrackerTimeout: the labels may be on the issue, or may be soon.
+            TrackerUnavailable: its `effect_possible` says whether they may be.
+            TrackerRefused: nothing was done (``issue_not_found``, ``issue_locked``).
+        """
+        ...
+
+
+def content_digest(title: str, body: str, state: str, *, locked: bool) -> str:
+    """Return the digest that an approval binds an issue's content by.
+
+    It covers what a reviewer judged: title, body, state and lock. Labels are left out, since our
+    own write changes them.
+    """
+    return digest_of({"title": title, "body": body, "state": state, "locked": locked})
