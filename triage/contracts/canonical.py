@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any, NoReturn
 
 from pydantic import JsonValue
@@ -17,6 +18,8 @@ from triage.contracts.base import ContractError
 
 MAX_DEPTH = 40
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+_NOT_FINITE = "NaN and infinity are not JSON"
+_TWICE = "an object has the same key twice"
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401 - any JSON value
@@ -51,9 +54,9 @@ def short_hash(*parts: str) -> str:
 def parse_json(data: bytes, what: str) -> JsonValue:
     """Read one JSON document strictly.
 
-    Refused: bytes that are not UTF-8, duplicate keys, NaN and infinities, numbers too long to
-    read, and nesting beyond `MAX_DEPTH`. Lone surrogates, which no UTF-8 text can hold, become
-    U+FFFD.
+    Refused: bytes that are not UTF-8, duplicate keys, NaN and infinities, numbers too large or
+    too long to read, and nesting beyond `MAX_DEPTH`. Escaped lone surrogates, which no UTF-8 text
+    can hold, become U+FFFD. A byte order mark in front is skipped.
 
     Args:
         data: the document.
@@ -63,7 +66,9 @@ def parse_json(data: bytes, what: str) -> JsonValue:
         ContractError: the message says what was wrong and quotes nothing.
     """
     try:
-        value = json.loads(data, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        # Given bytes, json.loads would guess the encoding and let encoded surrogates pass.
+        text = data.decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except ContractError as error:
         raise ContractError(f"{what}: {error}") from None
     except RecursionError:
@@ -76,17 +81,25 @@ def parse_json(data: bytes, what: str) -> JsonValue:
 def clean(value: JsonValue, what: str, depth: int = 0) -> JsonValue:
     """Replace lone surrogates in every string of a JSON value and bound its nesting.
 
+    What comes out always has a canonical form.
+
     Raises:
-        ContractError: when `value` is nested deeper than `MAX_DEPTH` levels.
+        ContractError: `value` is nested deeper than `MAX_DEPTH` levels, holds NaN or an infinity,
+            or has keys that only lone surrogates told apart.
     """
     if depth > MAX_DEPTH:
         raise ContractError(f"{what}: {_TOO_DEEP}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ContractError(f"{what}: {_NOT_FINITE}")
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, list):
         return [clean(item, what, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {clean_text(key): clean(item, what, depth + 1) for key, item in value.items()}
+        cleaned = {clean_text(key): clean(item, what, depth + 1) for key, item in value.items()}
+        if len(cleaned) != len(value):
+            raise ContractError(f"{what}: {_TWICE}")
+        return cleaned
     return value
 
 
@@ -100,9 +113,9 @@ def clean_text(text: str) -> str:
 def _unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise ContractError("an object has the same key twice")
+        raise ContractError(_TWICE)
     return result
 
 
 def _refuse_constant(_: str) -> NoReturn:
-    raise ContractError("NaN and infinity are not JSON")
+    raise ContractError(_NOT_FINITE)
