@@ -11,10 +11,15 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue, StringConstraints, ValidationError
 
-from triage.contracts.base import MAX_REASON_CHARS, Contract, ContractError, Name, explain
+from triage.contracts.base import (
+    MAX_REASON_CHARS,
+    Contract,
+    ContractError,
+    Name,
+    StateVersion,
+    explain,
+)
 from triage.contracts.canonical import canonical_json, clean
-
-MAX_ENVELOPE_BYTES: Final = 65_536
 
 
 class Verdict(StrEnum):
@@ -52,8 +57,8 @@ Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 class Envelope(Contract):
     """An approval or a rejection of one operation at one version."""
 
-    operation_id: Annotated[str, Field(min_length=1, max_length=200)]
-    version: Annotated[int, Field(ge=0)]
+    operation_id: Name
+    version: StateVersion
     approver: Name
     digest: Digest | None = None
     token: Annotated[str, Field(max_length=8_192)] | None = None
@@ -88,7 +93,7 @@ def parse_review(value: JsonValue, verdict: Verdict | None) -> Review:
     try:
         review = Review.model_validate_json(canonical_json(clean(filled, "review")))
     except ValidationError as error:
-        raise ContractError(explain(error, "review")) from None
+        raise ContractError(explain(error, "review", Review)) from None
     if not review.approver.strip():
         raise ContractError("review.approver: must not be blank")
     return review

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 MAX_REQUEST_ID_CHARS = 256
 MAX_NAME_CHARS = 200
@@ -20,6 +20,8 @@ MAX_PATH_CHARS = 4_096
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PATH_CHARS)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
+# Every JSON reader holds whole numbers up to here exactly.
+StateVersion = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class Contract(BaseModel):
@@ -32,26 +34,28 @@ class ContractError(ValueError):
     """Input that does not meet its contract; the message names the field, never its content."""
 
 
-def explain(error: ValidationError, what: str) -> str:
+def explain(error: ValidationError, what: str, *models: type[Contract]) -> str:
     """Say in one line which field of `what` is wrong and how, quoting no input.
 
     Args:
         error: what pydantic found.
         what: the name of the thing that was validated, such as ``request``.
+        models: the contracts whose field names may be shown; any other name in the error's path
+            is a key of the input and appears as ``*``.
 
     Returns:
         A sentence such as ``request.title: String should have at least 1 character``.
     """
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    path = ".".join(_safe_part(part) for part in (what, *first["loc"]))
+    declared = {name for model in models for name in model.model_fields}
+    path = ".".join((what, *(_shown(part, declared) for part in first["loc"])))
     message = "unexpected field" if first["type"] == "extra_forbidden" else first["msg"]
     more = error.error_count() - 1
     return f"{path}: {message}" + (f" (and {more} more)" if more else "")
 
 
-def _safe_part(part: str | int) -> str:
-    """A field name may come from the input: keep it short and printable."""
-    return "".join(c if c.isascii() and c.isprintable() else "?" for c in str(part)[:40])
+def _shown(part: str | int, declared: set[str]) -> str:
+    return str(part) if isinstance(part, int) or part in declared else "*"
 
 
 def clamp(text: str, limit: int = MAX_REASON_CHARS) -> str:

@@ -5,9 +5,9 @@ Source: the production agent's AgentDecision, a discriminated union of three exa
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from triage.contracts.base import Contract, ContractError, Name, explain
 from triage.contracts.canonical import canonical_json, clean
@@ -56,12 +56,14 @@ class FinalAnswer(Contract):
 
 
 Decision = CallTool | RequestReview | FinalAnswer
-_ADAPTER: TypeAdapter[Decision] = TypeAdapter(Annotated[Decision, Field(discriminator="kind")])
+_SHAPES: Final[dict[str, type[CallTool | RequestReview | FinalAnswer]]] = {
+    "call_tool": CallTool,
+    "request_review": RequestReview,
+    "final": FinalAnswer,
+}
 
 
-def parse_decision(
-    value: JsonValue, *, routes: frozenset[str], labels: frozenset[str]
-) -> Decision:
+def parse_decision(value: JsonValue, *, routes: frozenset[str], labels: frozenset[str]) -> Decision:
     """Read exactly one decision.
 
     Args:
@@ -73,15 +75,24 @@ def parse_decision(
         ContractError: `value` is not one decision, or names an unknown route or label. The
             message quotes nothing of it.
     """
-    try:
-        data = canonical_json(clean(value, "decision"))
-        if len(data) > MAX_DECISION_BYTES:
-            raise ContractError(f"decision is larger than {MAX_DECISION_BYTES} bytes")
-        decision = _ADAPTER.validate_json(data)
-    except ValidationError as error:
-        raise ContractError(explain(error, "decision")) from None
+    decision = _shaped(value)
     if not isinstance(decision, CallTool) and decision.route not in routes:
         raise ContractError("decision.route is not a known route")
     if isinstance(decision, FinalAnswer) and not labels.issuperset(decision.labels):
         raise ContractError("decision.labels holds a label that may not be proposed")
     return decision
+
+
+def _shaped(value: JsonValue) -> Decision:
+    """Find the one shape that the kind names and hold the value to it."""
+    kind = value.get("kind") if isinstance(value, dict) else None
+    shape = _SHAPES.get(kind) if isinstance(kind, str) else None
+    if shape is None:
+        raise ContractError(f"decision.kind must be one of {', '.join(_SHAPES)}")
+    data = canonical_json(clean(value, "decision"))
+    if len(data) > MAX_DECISION_BYTES:
+        raise ContractError(f"decision is larger than {MAX_DECISION_BYTES} bytes")
+    try:
+        return shape.model_validate_json(data)
+    except ValidationError as error:
+        raise ContractError(explain(error, "decision", shape, ToolCall)) from None

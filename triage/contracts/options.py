@@ -16,6 +16,7 @@ from triage.contracts.base import (
     Contract,
     ContractError,
     Name,
+    StateVersion,
     explain,
 )
 from triage.contracts.canonical import canonical_json, clean
@@ -25,9 +26,12 @@ MAX_WINDOW_SECONDS: Final = 90 * 24 * 3600
 DEFAULT_TENANT: Final = "default"
 DEFAULT_REPOSITORY: Final = "local"
 
-ModelName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(:[A-Za-z0-9._:/-]{1,200})?$")]
+ModelName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*(:[A-Za-z0-9._:/-]{1,200})?$")
+]
 ContextText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
 IssueText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_REQUEST_ID_CHARS)]
+OperationName = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS)]
 Count = Annotated[int, Field(ge=0, le=MAX_STEPS_LIMIT)]
 Amount = Annotated[int, Field(ge=0, le=2**53)]
 
@@ -97,8 +101,8 @@ class RunOptions(Contract):
     model: ModelName | None = None
     mode: Mode | None = None
     approval_window_seconds: Annotated[int, Field(ge=0, le=MAX_WINDOW_SECONDS)] | None = None
-    permitted_effects: tuple[Name, ...] | None = None
-    approvals: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=100)
+    permitted_effects: Annotated[tuple[Name, ...], Field(max_length=100)] | None = None
+    approvals: dict[OperationName, StateVersion] = Field(default_factory=dict, max_length=100)
     grounding: Grounding | None = None
     budget: BudgetLimits = BudgetLimits()
     context: IssueContext = IssueContext()
@@ -118,4 +122,5 @@ def parse_options(value: JsonValue) -> RunOptions:
     try:
         return RunOptions.model_validate_json(canonical_json(clean(value, "options")))
     except ValidationError as error:
-        raise ContractError(explain(error, "options")) from None
+        models = (RunOptions, BudgetLimits, IssueContext)
+        raise ContractError(explain(error, "options", *models)) from None

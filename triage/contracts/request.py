@@ -61,7 +61,7 @@ def parse_request(value: JsonValue) -> TriageRequest:
     try:
         return TriageRequest.model_validate_json(canonical_json(clean(value, "request")))
     except ValidationError as error:
-        raise ContractError(explain(error, "request")) from None
+        raise ContractError(explain(error, "request", TriageRequest)) from None
 
 
 def claimed_request_id(value: JsonValue) -> RequestId:
