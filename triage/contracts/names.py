@@ -31,6 +31,7 @@ ACTIVITY_OPEN_INCIDENT: Final = "open_incident"
 ACTIVITY_CHOOSE_ACTION: Final = "choose_action"
 ACTIVITY_READ_REFERENCE: Final = "read_reference"
 
+
 def writes_queue(task_queue: str) -> str:
     """Return the queue of the write worker that belongs to `task_queue`."""
     return f"{task_queue}-writes"

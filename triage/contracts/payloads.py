@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from triage.contracts.base import Contract
 from triage.contracts.options import IssueContext
@@ -137,7 +137,7 @@ class EvidenceRef(Contract):
     locator: str
     digest: str
     size_bytes: int = 0
-    facts: dict[str, JsonValue] = {}
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Target(Contract):
