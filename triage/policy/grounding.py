@@ -26,7 +26,8 @@ def entailment_problem(
     name it.
     """
     cited = [item.facts for item in evidence if item.id in answer.evidence_ids]
-    if answer.owner not in {facts.get("owner") for facts in cited}:
+    # A tool may return any JSON as owner, a list too, so nothing here needs to be hashable.
+    if not any(facts.get("owner") == answer.owner for facts in cited):
         return "the cited evidence names another owner"
     entailed: set[str] = set()
     for facts in cited:

@@ -14,8 +14,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from triage.contracts.base import MAX_PATH_CHARS, ContractError
-from triage.contracts.canonical import canonical_json, digest_of
+from triage.contracts.base import MAX_NAME_CHARS, MAX_PATH_CHARS, ContractError
+from triage.contracts.canonical import canonical_json, clean, digest_of
 from triage.contracts.names import (
     ACTIVITY_APPLY_LABELS,
     ACTIVITY_LOOKUP_OWNER,
@@ -25,6 +25,7 @@ from triage.contracts.payloads import ToolSnapshot
 
 MAX_RESULT_BYTES: Final = 16_384
 MAX_LIST_ITEMS: Final = 100
+FACT_NAMES: Final[tuple[str, ...]] = ("owner", "route", "allowed_labels")
 
 
 class Kind(StrEnum):
@@ -175,6 +176,8 @@ def _problems(spec: ToolSpec) -> Iterator[str]:
         yield "it needs an identifier as name, and a purpose"
     if not spec.arguments:
         yield "it needs an argument schema"
+    if not isinstance(spec.effect, Effect) or not callable(spec.normalise):
+        yield "it needs an effect class and a normaliser"
     if spec.timeout_ms <= 0 or spec.retry.max_attempts < 1:
         yield "it needs a timeout and a retry rule"
     if spec.side_effect and not spec.idempotency:
@@ -212,30 +215,44 @@ def _is_text(value: JsonValue) -> bool:
 
 
 def normalise_lookup(_tool: str, value: JsonValue) -> NormalResult:
-    """Normalise the result of a built-in read: its own evidence id and the fields it returned."""
-    if not isinstance(value, dict):
-        raise ToolResultError("the tool did not return an object")
-    evidence_id = value.get("evidence_id")
-    if not isinstance(evidence_id, str) or not evidence_id:
-        raise ToolResultError("the tool returned no evidence id")
-    return _normal(evidence_id, value, ("owner", "route", "allowed_labels"))
+    """Normalise the result of a built-in read: its own evidence id and the fields it returned.
+
+    Raises:
+        ToolResultError: the result is not an object with an evidence id that a decision could
+            cite, or it is too large, or it is not JSON.
+    """
+    result = _object(value)
+    evidence_id = result.get("evidence_id")
+    if not isinstance(evidence_id, str) or not 0 < len(evidence_id) <= MAX_NAME_CHARS:
+        raise ToolResultError("the tool returned no usable evidence id")
+    return _normal(evidence_id, result)
 
 
 def normalise_by_digest(tool: str, value: JsonValue) -> NormalResult:
-    """Normalise the result of any other tool: its evidence id is the tool and a digest."""
-    if not isinstance(value, dict):
+    """Normalise the result of any other tool: its evidence id is the tool and a digest.
+
+    Raises:
+        ToolResultError: the result is not an object, or it is too large, or it is not JSON.
+    """
+    result = _object(value)
+    return _normal(f"{tool}-{digest_of(result).removeprefix('sha256:')[:16]}", result)
+
+
+def _object(value: JsonValue) -> dict[str, JsonValue]:
+    try:
+        cleaned = clean(value, "the tool's result")
+    except ContractError as error:
+        raise ToolResultError(str(error)) from None
+    if not isinstance(cleaned, dict):
         raise ToolResultError("the tool did not return an object")
-    evidence_id = f"{tool}-{digest_of(value).removeprefix('sha256:')[:16]}"
-    return _normal(evidence_id, value, ("owner", "route", "allowed_labels"))
+    return cleaned
 
 
-def _normal(
-    evidence_id: str, value: dict[str, JsonValue], fact_names: tuple[str, ...]
-) -> NormalResult:
+def _normal(evidence_id: str, value: dict[str, JsonValue]) -> NormalResult:
     content = {name: item for name, item in value.items() if name != "evidence_id"}
     if len(canonical_json(content)) > MAX_RESULT_BYTES:
         raise ToolResultError(f"the tool returned more than {MAX_RESULT_BYTES} bytes")
-    facts = {name: content[name] for name in fact_names if name in content}
+    facts = {name: content[name] for name in FACT_NAMES if name in content}
     return NormalResult(evidence_id=evidence_id, facts=facts, content=content)
 
 
