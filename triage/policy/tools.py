@@ -8,7 +8,7 @@ argument schema, timeout, retry rule, effect class, idempotency and normaliser, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final
 
@@ -176,8 +176,10 @@ def _problems(spec: ToolSpec) -> Iterator[str]:
         yield "it needs an identifier as name, and a purpose"
     if not spec.arguments:
         yield "it needs an argument schema"
-    if not isinstance(spec.effect, Effect) or not callable(spec.normalise):
-        yield "it needs an effect class and a normaliser"
+    missing = [part.name for part in fields(spec) if getattr(spec, part.name) is None]
+    if missing:
+        yield f"it has no {', '.join(missing)}"
+        return
     if spec.timeout_ms <= 0 or spec.retry.max_attempts < 1:
         yield "it needs a timeout and a retry rule"
     if spec.side_effect and not spec.idempotency:
