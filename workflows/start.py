@@ -69,17 +69,27 @@ def read_start(args: Sequence[Any]) -> Start | RefusedStart:
 
 
 def read_json(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - whatever the SDK hands over
-    """Read one raw argument as JSON.
+    """Read one raw argument as JSON; the SDK's own form of null counts as null.
 
     Raises:
         ContractError: it is not one JSON payload.
     """
     if not isinstance(value, RawValue):
-        return parse_json(canonical_json(value), what)
+        return _read_plain(value, what)
     encoding = value.payload.metadata.get("encoding")
+    if encoding == b"binary/null":
+        return None
     if encoding != b"json/plain":
         raise ContractError(f"{what} must be a json/plain payload")
     return parse_json(value.payload.data, what)
+
+
+def _read_plain(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - decoded by another converter
+    try:
+        data = canonical_json(value)
+    except (TypeError, ValueError, RecursionError):
+        raise ContractError(f"{what} is not valid JSON") from None
+    return parse_json(data, what)
 
 
 def settle(options: RunOptions, policy: PolicySnapshot) -> Limits:
