@@ -157,14 +157,14 @@ class LabelPresence(StrEnum):
 class Tracker(Protocol):
     """Where issues live. Every method may raise `TrackerTimeout` or `TrackerUnavailable`."""
 
-    async def admit_issue(  # noqa: PLR0913 - an issue has these parts
+    async def admit_issue(
         self,
         repository: str,
         number: str,
         *,
         title: str,
         body: str,
-        author: str,
+        author: str | None,
         labels: Sequence[str],
     ) -> TrackedIssue:
         """Return the issue that a run is about.

@@ -1,0 +1,183 @@
+"""A tracker of our own: issues, labels and a log of events, in tables beside the store's.
+
+Why it exists: everything can be tried without an account anywhere. It stands for the far end of the
+wire: its transactions are its own, and nothing of the ledger is in them. A label is the same
+whatever the letter case of its name. NUL and lone surrogates in texts come back exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.trackers.base import (
+    IssueNotFound,
+    LabelPresence,
+    LabelRefusal,
+    LabelResult,
+    LabelsAdded,
+    LabelStatus,
+    TrackedIssue,
+    TrackerRefused,
+)
+from triage.trackers.local_people import LocalIssues, checked_label, require_issue
+from triage.trackers.local_rows import (
+    IssueEvent,
+    Label,
+    add_event,
+    find_issue,
+    insert_issue,
+    insert_label,
+    inventory,
+    known_labels,
+    label_key,
+    labels_on,
+    put_on,
+    removed_from,
+    to_issue,
+)
+
+
+class LocalTracker(LocalIssues):
+    """The `Tracker` over our own tables; what people do with it comes from `LocalIssues`."""
+
+    async def admit_issue(
+        self,
+        repository: str,
+        number: str,
+        *,
+        title: str,
+        body: str,
+        author: str | None = None,
+        labels: Sequence[str] = (),
+    ) -> TrackedIssue:
+        """Return the issue; one that is not known yet is registered with this text.
+
+        What is there already stays as it is. `labels` become the repository's inventory if it has
+        none, so that a label which was taken out of it is never created again.
+        """
+        issue = {
+            "repository": repository,
+            "number": number,
+            "title": title,
+            "body": body,
+            "author": author or "",
+        }
+        async with self._write() as connection:
+            now = await self._store.now(connection)
+            await insert_issue(connection, issue, author or "", now)
+            if labels and not await inventory(connection, repository):
+                for name in labels:
+                    await insert_label(connection, repository, checked_label(name), now)
+            row = await require_issue(connection, repository, number)
+            return to_issue(row, await labels_on(connection, row["issue_key"]))
+
+    async def get_issue(self, repository: str, number: str) -> TrackedIssue | IssueNotFound:
+        """Return the issue as it is now."""
+        async with self._read() as connection:
+            row = await find_issue(connection, repository, number)
+            if row is None:
+                return IssueNotFound(repository=repository, number=number)
+            return to_issue(row, await labels_on(connection, row["issue_key"]))
+
+    async def label_inventory(self, repository: str) -> tuple[str, ...]:
+        """Return the labels that exist in a repository, sorted by name."""
+        async with self._read() as connection:
+            return await inventory(connection, repository)
+
+    async def label_presence(
+        self, repository: str, number: str, labels: Sequence[str]
+    ) -> tuple[LabelPresence, ...] | IssueNotFound:
+        """Say for each label where it stands on the issue."""
+        async with self._read() as connection:
+            row = await find_issue(connection, repository, number)
+            if row is None:
+                return IssueNotFound(repository=repository, number=number)
+            present = {label.key for label in await labels_on(connection, row["issue_key"])}
+            removed = await removed_from(connection, row["issue_key"])
+        keys = [label_key(repository, name) for name in labels]
+        return tuple(_presence(key, present, removed) for key in keys)
+
+    async def add_labels(
+        self,
+        repository: str,
+        number: str,
+        labels: Sequence[str],
+        *,
+        by: str,
+        operation_key: str,
+    ) -> LabelsAdded:
+        """Add labels, and do nothing else: see `Tracker.add_labels`."""
+        async with self._write() as connection:
+            row = await require_issue(connection, repository, number)
+            if row["locked"]:
+                raise TrackerRefused("issue_locked", "the issue is locked")
+            known = await known_labels(connection, repository, labels)
+            asked = [(name, known.get(label_key(repository, name))) for name in labels]
+            if any(label is None for _, label in asked):
+                return LabelsAdded(results=tuple(_not_attempted(*pair) for pair in asked))
+            now = await self._store.now(connection)
+            adding = _Adding(connection, row["issue_key"], by, operation_key, now)
+            return await adding.add([label for _, label in asked if label is not None])
+
+
+class _Adding:
+    """One call that adds labels, all of them known, to one locked issue."""
+
+    def __init__(
+        self, connection: AsyncConnection, key: str, by: str, operation_key: str, now: datetime
+    ) -> None:
+        self._connection = connection
+        self._key = key
+        self._by = by
+        self._operation_key = operation_key
+        self._now = now
+
+    async def add(self, labels: Sequence[Label]) -> LabelsAdded:
+        """Put on what is not there and was not taken off by a person."""
+        present = {label.key for label in await labels_on(self._connection, self._key)}
+        removed = await removed_from(self._connection, self._key)
+        results = []
+        for label in labels:
+            results.append(await self._add_one(label, _presence(label.key, present, removed)))
+            present.add(label.key)
+        return LabelsAdded(results=tuple(results))
+
+    async def _add_one(self, label: Label, presence: LabelPresence) -> LabelResult:
+        match presence:
+            case LabelPresence.PRESENT:
+                return LabelResult(label=label.name, status=LabelStatus.ALREADY_PRESENT)
+            case LabelPresence.REMOVED_BY_PERSON:
+                return _refused(label.name, LabelRefusal.REMOVED_BY_PERSON)
+            case LabelPresence.ABSENT:
+                await self._put_on(label)
+                return LabelResult(label=label.name, status=LabelStatus.ADDED)
+
+    async def _put_on(self, label: Label) -> None:
+        await put_on(self._connection, self._key, label, self._now)
+        event = IssueEvent(
+            action="added",
+            label=label.name,
+            by=self._by,
+            at=self._now,
+            operation_key=self._operation_key,
+        )
+        await add_event(self._connection, self._key, event, label)
+
+
+def _presence(key: str, present: set[str], removed: set[str]) -> LabelPresence:
+    if key in present:
+        return LabelPresence.PRESENT
+    return LabelPresence.REMOVED_BY_PERSON if key in removed else LabelPresence.ABSENT
+
+
+def _not_attempted(name: str, label: Label | None) -> LabelResult:
+    if label is None:
+        return _refused(name, LabelRefusal.UNKNOWN_LABEL)
+    return _refused(label.name, LabelRefusal.NOT_ATTEMPTED)
+
+
+def _refused(name: str, refusal: LabelRefusal) -> LabelResult:
+    return LabelResult(label=name, status=LabelStatus.REFUSED, refusal=refusal)

@@ -1,0 +1,222 @@
+"""The local tracker's rows: how issues, labels and events are found and written."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import JsonValue
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.engine import RowMapping
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.contracts.canonical import digest_of
+from triage.storage.rows import first_row, insert_first
+from triage.storage.schema import (
+    tracker_events,
+    tracker_issue_labels,
+    tracker_issues,
+    tracker_labels,
+)
+from triage.trackers.base import TrackedIssue, content_digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class IssueEvent:
+    """One thing that happened to an issue.
+
+    Attributes:
+        action: ``created``, ``edited``, ``added`` or ``removed``.
+        label: which label, for the last two.
+        by: who did it.
+        at: when, by the database's clock.
+        operation_key: the write that it belongs to, if a run did it.
+    """
+
+    action: str
+    by: str
+    at: datetime
+    label: str | None = None
+    operation_key: str | None = None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The form that people and programs are shown."""
+        at = self.at.isoformat()
+        return {"label": self.label, "action": self.action, "by": self.by, "at": at}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """A label of a repository: its key, which ignores letter case, and its spelling."""
+
+    key: str
+    name: str
+
+
+def issue_key(repository: str, number: str) -> str:
+    """The key of an issue."""
+    return digest_of([repository, number])
+
+
+def repository_key(repository: str) -> str:
+    """The key of a repository."""
+    return digest_of(repository)
+
+
+def label_key(repository: str, name: str) -> str:
+    """The key of a label: the same whatever its letter case or Unicode composition."""
+    return digest_of([repository, unicodedata.normalize("NFC", name).casefold()])
+
+
+async def insert_issue(
+    connection: AsyncConnection, issue: dict[str, str], by: str, now: datetime
+) -> bool:
+    """Insert an open issue with its first event, unless it is there; return whether it was not."""
+    key = issue_key(issue["repository"], issue["number"])
+    values = {
+        **issue,
+        "issue_key": key,
+        "repository_key": repository_key(issue["repository"]),
+        "state": "open",
+        "locked": False,
+        "created_at": now,
+        "updated_at": now,
+    }
+    if not await insert_first(connection, tracker_issues, values):
+        return False
+    await add_event(connection, key, IssueEvent(action="created", by=by, at=now))
+    return True
+
+
+async def find_issue(
+    connection: AsyncConnection, repository: str, number: str, *, lock: bool = False
+) -> RowMapping | None:
+    """Return an issue's row; with `lock`, nobody else changes it until the transaction ends."""
+    query = select(tracker_issues).where(
+        tracker_issues.c.issue_key == issue_key(repository, number)
+    )
+    return await first_row(connection, query.with_for_update() if lock else query)
+
+
+async def labels_on(connection: AsyncConnection, key: str) -> list[Label]:
+    """Return the labels on an issue, in the order in which they came."""
+    on, of = tracker_issue_labels.c, tracker_labels.c
+    query = (
+        select(of.label_key, of.name)
+        .join_from(tracker_issue_labels, tracker_labels, on.label_key == of.label_key)
+        .where(on.issue_key == key)
+        .order_by(on.position)
+    )
+    return [Label(key=row.label_key, name=row.name) for row in await connection.execute(query)]
+
+
+async def known_labels(
+    connection: AsyncConnection, repository: str, names: Iterable[str]
+) -> dict[str, Label]:
+    """Return those of `names` that exist in a repository, by key."""
+    of = tracker_labels.c
+    keys = {label_key(repository, name) for name in names}
+    query = select(of.label_key, of.name).where(of.label_key.in_(keys))
+    rows = await connection.execute(query)
+    return {row.label_key: Label(key=row.label_key, name=row.name) for row in rows}
+
+
+async def inventory(connection: AsyncConnection, repository: str) -> tuple[str, ...]:
+    """Return the names of a repository's labels, sorted."""
+    of = tracker_labels.c
+    query = select(of.name).where(of.repository_key == repository_key(repository))
+    return tuple(sorted((await connection.scalars(query)).all()))
+
+
+async def insert_label(
+    connection: AsyncConnection, repository: str, name: str, now: datetime
+) -> bool:
+    """Add a label to a repository's inventory; return whether it was not there."""
+    values = {
+        "label_key": label_key(repository, name),
+        "repository_key": repository_key(repository),
+        "name": name,
+        "created_at": now,
+    }
+    return await insert_first(connection, tracker_labels, values)
+
+
+async def put_on(connection: AsyncConnection, key: str, label: Label, now: datetime) -> None:
+    """Put a label on a locked issue, after those that are there."""
+    on = tracker_issue_labels.c
+    last = await connection.scalar(select(func.max(on.position)).where(on.issue_key == key))
+    await connection.execute(
+        insert(tracker_issue_labels).values(
+            issue_key=key, label_key=label.key, position=(last or 0) + 1, added_at=now
+        )
+    )
+
+
+async def events_of(connection: AsyncConnection, key: str) -> list[IssueEvent]:
+    """Return everything that happened to an issue, oldest first."""
+    e = tracker_events.c
+    query = select(tracker_events).where(e.issue_key == key).order_by(e.seq)
+    return [
+        IssueEvent(
+            action=row["action"],
+            label=row["label"],
+            by=row["by"],
+            at=row["at"],
+            operation_key=row["operation_key"],
+        )
+        for row in (await connection.execute(query)).mappings()
+    ]
+
+
+async def removed_from(connection: AsyncConnection, key: str) -> set[str]:
+    """Return the keys of labels whose last event on an issue is that somebody removed them."""
+    e = tracker_events.c
+    query = (
+        select(e.label_key, e.action)
+        .where(e.issue_key == key, e.label_key.is_not(None))
+        .order_by(e.seq)
+    )
+    last = {row.label_key: row.action for row in await connection.execute(query)}
+    return {label for label, action in last.items() if action == "removed"}
+
+
+async def add_event(
+    connection: AsyncConnection, key: str, event: IssueEvent, label: Label | None = None
+) -> None:
+    """Append to the log of a locked issue, and note that it changed."""
+    e = tracker_events.c
+    last = await connection.scalar(select(func.max(e.seq)).where(e.issue_key == key))
+    await connection.execute(
+        insert(tracker_events).values(
+            issue_key=key,
+            seq=(last or 0) + 1,
+            action=event.action,
+            label=event.label,
+            label_key=None if label is None else label.key,
+            by=event.by,
+            operation_key=event.operation_key,
+            at=event.at,
+        )
+    )
+    await connection.execute(
+        update(tracker_issues).where(tracker_issues.c.issue_key == key).values(updated_at=event.at)
+    )
+
+
+def to_issue(row: RowMapping, labels: Iterable[Label]) -> TrackedIssue:
+    """An issue's row and labels as every tracker gives them."""
+    return TrackedIssue(
+        repository=row["repository"],
+        number=row["number"],
+        title=row["title"],
+        body=row["body"],
+        state=row["state"],
+        locked=row["locked"],
+        labels=tuple(label.name for label in labels),
+        author=row["author"],
+        content_digest=content_digest(
+            row["title"], row["body"], row["state"], locked=row["locked"]
+        ),
+    )
