@@ -24,11 +24,11 @@ MAX_ECHO_CHARS: Final = 60
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 
 
-class UnknownModelError(ValueError):
+class UnknownModel(ValueError):  # noqa: N818 - the name says what happened
     """No model goes by this name; the message says which names there are."""
 
 
-class MissingScriptError(UnknownModelError):
+class MissingScript(UnknownModel):
     """The name is that of a recorded model, but its script is not stored."""
 
 
@@ -45,17 +45,17 @@ class ModelKind:
 
 async def _rules(argument: str, _load_script: LoadScript) -> ModelAdapter:
     if argument:
-        raise UnknownModelError("model 'rules' takes no argument")
+        raise UnknownModel("model 'rules' takes no argument")
     return RulesModel()
 
 
 async def _recorded(argument: str, load_script: LoadScript) -> ModelAdapter:
     match = _DIGEST.fullmatch(argument)
     if match is None:
-        raise UnknownModelError("model 'recorded' needs the sha256 digest of its script")
+        raise UnknownModel("model 'recorded' needs the sha256 digest of its script")
     script = await load_script(f"sha256:{match[1]}")
     if script is None:
-        raise MissingScriptError("no script is stored under the digest of this recorded model")
+        raise MissingScript("no script is stored under the digest of this recorded model")
     return RecordedModel(script)
 
 
@@ -78,14 +78,14 @@ async def build_model(name: str, *, load_script: LoadScript) -> ModelAdapter:
         load_script: finds the script of a recorded model.
 
     Raises:
-        UnknownModelError: the message lists the names that exist and quotes at most
+        UnknownModel: the message lists the names that exist and quotes at most
             `MAX_ECHO_CHARS` printable ASCII characters of `name`.
-        MissingScriptError: the script of a recorded model is not stored.
+        MissingScript: the script of a recorded model is not stored.
     """
     kind_name, colon, argument = name.partition(":")
     kind = KINDS.get(kind_name)
     if kind is None or (colon and not argument):
-        raise UnknownModelError(f"unknown model '{_printable(name)}'; known: {known_names()}")
+        raise UnknownModel(f"unknown model '{_printable(name)}'; known: {known_names()}")
     return await kind.build(argument, load_script)
 
 

@@ -28,8 +28,8 @@ LAST_STEP: Final = 3
 MAX_LOOKUPS: Final = 2
 MAX_LABELS: Final = 20
 MAX_CITED: Final = 20
-DEFAULT_EVIDENCE: Final = frozenset({"owners-default", "policy-default"})
-"""What the built-in lookups return when nothing matched: true, and no reason to be sure."""
+DEFAULT_SUFFIX: Final = "-default"
+"""Ends the evidence ids of what a lookup returns when nothing matched: no reason to be sure."""
 
 
 def _tables() -> dict[str, JsonValue]:
@@ -161,8 +161,9 @@ def _record(seen: Observation | None) -> dict[str, JsonValue] | None:
     """Return content that an answer may rest on: available, specific and with an owner."""
     if seen is None or not isinstance(seen.content, dict) or not _is_name(seen.evidence_id):
         return None
-    usable = seen.evidence_id not in DEFAULT_EVIDENCE and _is_name(seen.content.get("owner"))
-    return seen.content if usable else None
+    if seen.evidence_id.endswith(DEFAULT_SUFFIX) or not _is_name(seen.content.get("owner")):
+        return None
+    return seen.content
 
 
 def _is_name(value: JsonValue) -> bool:

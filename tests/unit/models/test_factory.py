@@ -10,8 +10,8 @@ from triage.contracts.canonical import digest_of
 from triage.models.base import ModelAdapter
 from triage.models.factory import (
     KINDS,
-    MissingScriptError,
-    UnknownModelError,
+    MissingScript,
+    UnknownModel,
     build_model,
     known_names,
 )
@@ -42,9 +42,9 @@ def test_a_recorded_model_is_named_by_its_script(digest: str) -> None:
 
 def test_a_script_that_is_not_stored_is_said_so() -> None:
     """A missing script is told apart from an unknown name, and is one as well."""
-    with pytest.raises(MissingScriptError):
+    with pytest.raises(MissingScript):
         _build(f"recorded:sha256:{'0' * 64}")
-    assert issubclass(MissingScriptError, UnknownModelError)
+    assert issubclass(MissingScript, UnknownModel)
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_a_script_that_is_not_stored_is_said_so() -> None:
 )
 def test_any_other_name_is_refused(name: str) -> None:
     """Only names in the table build anything."""
-    with pytest.raises(UnknownModelError):
+    with pytest.raises(UnknownModel):
         _build(name)
 
 
 def test_the_refusal_lists_what_there_is_and_quotes_little() -> None:
     """A person learns the names that work, and a hostile name cannot reach a terminal."""
-    with pytest.raises(UnknownModelError) as caught:
+    with pytest.raises(UnknownModel) as caught:
         _build("\x1b[31m" + "ü" * 10 + "x" * 5_000)
     message = str(caught.value)
     assert "known: rules, recorded:<digest>" in message
