@@ -82,6 +82,7 @@ class Writer:
         self._context = context
         self._interrupted = interrupted
         self._applied_labels: set[str] = set()
+        self._applied_operations: set[str] = set()
         self.waited = timedelta()
 
     async def attempt(self, intent: Intent) -> Ending | None:
@@ -267,14 +268,16 @@ class Writer:
     def _applied(self, intent: Intent, operation: Operation, result: WriteResult) -> None:
         if result.evidence is not None:
             self._state.evidence.append(result.evidence)
+        repeated = operation.operation_id in self._applied_operations
+        self._applied_operations.add(operation.operation_id)
         self._applied_labels.update(operation.labels)
-        self._note(operation, "replayed" if result.replayed else "applied")
-        self._record(intent, result, "idempotent_replay" if result.replayed else "approved")
+        self._note(operation, "replayed" if repeated else "applied")
+        self._record(intent, "idempotent_replay" if repeated else "approved")
         self._state.move(Status.TOOL_COMPLETE)
 
     def _unapproved(self, intent: Intent, operation: Operation, state: str) -> Ending:
         self._note(operation, state)
-        self._record(intent, None, "approval_required")
+        self._record(intent, "approval_required")
         reasons = {
             "expired": "the time to approve the write ran out",
             "rejected": "a reviewer rejected the write",
@@ -296,13 +299,13 @@ class Writer:
             )
         )
 
-    def _record(self, intent: Intent, result: WriteResult | None, reason: str) -> None:
+    def _record(self, intent: Intent, reason: str) -> None:
         self._state.mutations.append(
             MutationRecord(
                 operation_id=intent.operation_id,
                 tool=intent.tool,
-                executed=result is not None and not result.replayed,
-                authorized=result is not None,
+                executed=reason == "approved",
+                authorized=reason != "approval_required",
                 reason=reason,
             )
         )

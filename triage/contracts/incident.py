@@ -67,9 +67,16 @@ class LoopResult(Contract):
 class OpenedIncident(Contract):
     """Result of `open_incident`: what the loop pins before the first decision."""
 
-    references: tuple[str, ...]
+    incident_digest: str
     references_digest: str
     adapter: str
+
+
+class IncidentToStore(Contract):
+    """Argument of `open_incident`; a local activity, so it leaves no trace in the history."""
+
+    scope: str
+    incident: Incident
 
 
 class ChooseRequest(Contract):
@@ -77,6 +84,7 @@ class ChooseRequest(Contract):
 
     scope: str
     step: int
+    incident_digest: str
 
 
 class Choice(Contract):
@@ -92,6 +100,14 @@ class ReadReference(Contract):
     scope: str
     step: int
     ref: str
+    incident_digest: str
+
+
+class Observed(Contract):
+    """Result of `read_reference`: where the value was stored, and its digest."""
+
+    locator: str
+    digest: str
 
 
 def parse_incident(value: JsonValue) -> Incident:
@@ -105,12 +121,12 @@ def parse_incident(value: JsonValue) -> Incident:
     try:
         return Incident.model_validate_json(canonical_json(clean(value, "incident")))
     except ValidationError as error:
-        raise ContractError(explain(error, "incident")) from None
+        raise ContractError(explain(error, "incident", Incident)) from None
 
 
 def parse_loop_decision(value: JsonValue) -> LoopDecision | None:
     """Return the decision, or None when the value is not one."""
     try:
-        return LoopDecision.model_validate_json(canonical_json(value))
-    except ValidationError:
+        return LoopDecision.model_validate_json(canonical_json(clean(value, "decision")))
+    except (ContractError, ValidationError):
         return None

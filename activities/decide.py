@@ -1,0 +1,93 @@
+"""Asking the model adapter for one decision.
+
+The activity loads what the adapter may see, asks once and returns plain data. It decides
+nothing: the workflow parses the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pydantic import ValidationError
+from temporalio import activity
+
+from activities.services import Services
+from triage.contracts.canonical import parse_json
+from triage.contracts.decision import MAX_DECISION_BYTES
+from triage.contracts.names import ACTIVITY_DECIDE
+from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult
+from triage.contracts.request import TriageRequest
+from triage.models.base import ModelAdapter, ModelRequest, Observation, ToolDescription
+from triage.models.factory import build_model
+from triage.storage.documents import Document, DocumentKind
+from triage.storage.evidence import StoredEvidence
+
+
+class DecideActivities:
+    """The activity that costs money."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._tools = tuple(
+            ToolDescription(
+                name=spec.name,
+                purpose=spec.purpose,
+                arguments={name: kind.value for name, kind in spec.arguments.items()},
+                side_effect=spec.side_effect,
+            )
+            for spec in services.tools
+        )
+
+    @activity.defn(name=ACTIVITY_DECIDE)
+    async def decide(self, request: DecideRequest) -> DecideResult:
+        """Return the adapter's proposal, or the named outcome that stands in for one."""
+        stored = await self._services.documents.get(
+            request.scope, DocumentKind.REQUEST, request.request_digest
+        )
+        if not isinstance(stored, Document):
+            return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
+        model = await build_model(request.model, load_script=self._services.load_script)
+        return await self._ask(model, await self._model_request(request, stored))
+
+    async def _model_request(self, request: DecideRequest, stored: Document) -> ModelRequest:
+        rules = await self._services.pinned_rules(request.policy_digest)
+        rows = await self._services.evidence.load(request.scope, before_version=request.version)
+        return ModelRequest(
+            step=request.step,
+            request=TriageRequest.model_validate_json(stored.body),
+            observations=tuple(_observation(row) for row in rows),
+            tools=self._tools,
+            routes=rules.routes,
+            labels=rules.proposable_labels(),
+        )
+
+    async def _ask(self, model: ModelAdapter, request: ModelRequest) -> DecideResult:
+        """Hold the adapter to the deadline and its answer to a size."""
+        try:
+            async with asyncio.timeout(self._services.model_timeout.total_seconds()):
+                result = await model.decide(request)
+        except TimeoutError:
+            return DecideResult(outcome=DecideOutcome.TIMEOUT)
+        try:
+            encoded = result.model_dump_json()
+        except (ValidationError, ValueError):
+            return _invalid("the answer cannot be written as JSON")
+        if len(encoded) > MAX_DECISION_BYTES:
+            return _invalid(f"the answer is larger than {MAX_DECISION_BYTES} bytes")
+        return result
+
+
+def _invalid(detail: str) -> DecideResult:
+    return DecideResult(outcome=DecideOutcome.INVALID, detail=detail)
+
+
+def _observation(row: StoredEvidence) -> Observation:
+    arguments = parse_json(row.arguments, "arguments") if row.arguments else {}
+    return Observation(
+        version=row.version,
+        tool=row.tool,
+        arguments=arguments if isinstance(arguments, dict) else {},
+        evidence_id=row.evidence_id,
+        locator=row.locator,
+        content=None if row.content is None else parse_json(row.content, "evidence"),
+    )

@@ -1,0 +1,160 @@
+"""The read tools: one activity each, all run in one way.
+
+A tool's own deadline is kept around its handler; its result is normalised, capped, stripped of
+secrets and stored with where it came from. What goes back to the workflow is a reference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, NoReturn
+
+from pydantic import JsonValue
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.services import Services
+from triage.contracts.canonical import canonical_json, digest_of_bytes
+from triage.contracts.failures import FailureClass
+from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, ACTIVITY_SEARCH_POLICY
+from triage.contracts.payloads import EvidenceRef, ReadRequest
+from triage.policy.redaction import redact_value
+from triage.policy.rules import Rules
+from triage.policy.tools import NormalResult, ToolResultError, ToolSpec
+from triage.storage.evidence import EvidenceRow
+
+
+@dataclass(frozen=True, slots=True)
+class RawRead:
+    """What a handler found: the value and where it stands."""
+
+    value: JsonValue
+    source: str
+    locator: str
+
+
+class TransientReadError(Exception):
+    """A read failed in a way that may pass; the tool's retry rule decides."""
+
+
+ReadHandler = Callable[[Mapping[str, JsonValue], Rules], Awaitable[RawRead]]
+
+
+async def lookup_component_owner(arguments: Mapping[str, JsonValue], rules: Rules) -> RawRead:
+    """Read who owns a path from the run's pinned rules."""
+    rule = rules.owners.get(str(arguments["path"]), rules.default_owner)
+    return _from_rules(rules, rule.evidence_id, rule.model_dump(mode="json"))
+
+
+async def search_triage_policy(arguments: Mapping[str, JsonValue], rules: Rules) -> RawRead:
+    """Read how a topic is routed from the run's pinned rules."""
+    rule = rules.topics.get(str(arguments["topic"]), rules.default_topic)
+    return _from_rules(rules, rule.evidence_id, rule.model_dump(mode="json", exclude_none=True))
+
+
+def _from_rules(rules: Rules, entry: str, value: JsonValue) -> RawRead:
+    revision = rules.digest().removeprefix("sha256:")[:12]
+    return RawRead(value, source=rules.name, locator=f"{rules.name}@{revision}#{entry}")
+
+
+READ_HANDLERS: Final[dict[str, ReadHandler]] = {
+    ACTIVITY_LOOKUP_OWNER: lookup_component_owner,
+    ACTIVITY_SEARCH_POLICY: search_triage_policy,
+}
+
+
+def read_activities(
+    services: Services, handlers: Mapping[str, ReadHandler] = READ_HANDLERS
+) -> list[Callable[[ReadRequest], Awaitable[EvidenceRef]]]:
+    """Return one activity for each registered read tool.
+
+    Raises:
+        ValueError: a registered read tool has no handler.
+    """
+    specs = [spec for spec in services.tools if not spec.side_effect]
+    missing = [spec.name for spec in specs if spec.name not in handlers]
+    if missing:
+        raise ValueError(f"tools without a handler: {', '.join(missing)}")
+    return [_read_activity(services, spec, handlers[spec.name]) for spec in specs]
+
+
+def _read_activity(
+    services: Services, spec: ToolSpec, handler: ReadHandler
+) -> Callable[[ReadRequest], Awaitable[EvidenceRef]]:
+    @activity.defn(name=spec.name)
+    async def read(request: ReadRequest) -> EvidenceRef:
+        rules = await services.pinned_rules(request.policy_digest)
+        raw, normal = await _run(spec, handler, request, rules)
+        return await _keep(services, spec, request, raw, normal)
+
+    return read
+
+
+async def _run(
+    spec: ToolSpec, handler: ReadHandler, request: ReadRequest, rules: Rules
+) -> tuple[RawRead, NormalResult]:
+    """Call the handler under the tool's deadline, and translate what goes wrong.
+
+    Only the tool's name and a failure class leave this function: the text of a foreign error
+    may hold anything.
+    """
+    try:
+        async with asyncio.timeout(request.timeout_ms / 1_000):
+            raw = await handler(request.arguments, rules)
+        return raw, spec.normalise(spec.name, redact_value(raw.value))
+    except TimeoutError:
+        _fail(spec, FailureClass.TOOL_TIMEOUT, transient=True)
+    except TransientReadError:
+        _fail(spec, FailureClass.TOOL_ERROR, transient=True)
+    except ToolResultError:
+        _fail(spec, FailureClass.TOOL_ERROR, transient=False)
+    except Exception:  # noqa: BLE001 - whatever a tool raises is a tool error
+        _fail(spec, FailureClass.TOOL_ERROR, transient=False)
+
+
+def _fail(spec: ToolSpec, failure: FailureClass, *, transient: bool) -> NoReturn:
+    """Raise the failure; a transient one is tried again after a jittered, growing pause."""
+    attempt = activity.info().attempt
+    ceiling = spec.retry.backoff_seconds * 2 ** (attempt - 1)
+    pause = ceiling * random.uniform(0.5, 1)  # noqa: S311 - jitter, not a secret
+    raise ApplicationError(
+        f"{spec.name}: {failure}",
+        type=failure.value,
+        non_retryable=not transient,
+        next_retry_delay=timedelta(seconds=pause) if transient else None,
+    ) from None
+
+
+async def _keep(
+    services: Services, spec: ToolSpec, request: ReadRequest, raw: RawRead, normal: NormalResult
+) -> EvidenceRef:
+    """Store the content and return the reference; a repeated attempt returns the first row's."""
+    content = canonical_json(normal.content)
+    row = await services.evidence.put(
+        EvidenceRow(
+            scope=request.scope,
+            version=request.version,
+            evidence_id=normal.evidence_id,
+            tool=spec.name,
+            arguments=canonical_json(request.arguments),
+            source=raw.source,
+            locator=raw.locator,
+            digest=digest_of_bytes(content),
+            content=content,
+            size_bytes=len(content),
+            expires_at=services.content_expiry(),
+        )
+    )
+    return EvidenceRef(
+        id=row.evidence_id,
+        tool=row.tool,
+        source=row.source,
+        locator=row.locator,
+        digest=row.digest,
+        size_bytes=row.size_bytes,
+        facts=normal.facts,
+    )

@@ -1,0 +1,77 @@
+"""Pinning a run: its request is stored, and rules, model and tools are fixed for good.
+
+A local activity: it may run twice, and storing the same things again changes nothing.
+"""
+
+from __future__ import annotations
+
+from temporalio import activity
+
+from activities.services import Services
+from triage.contracts.canonical import canonical_json
+from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
+from triage.contracts.payloads import PinRequest, Provenance, RunContext
+from triage.models.base import ModelAdapter
+from triage.models.factory import UnknownModelError, build_model
+from triage.storage.documents import DocumentKind
+from triage.trackers.base import TrackedIssue, TrackerRefused
+
+
+class RunContextActivities:
+    """The activity that begins every run."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @activity.defn(name=ACTIVITY_PIN_RUN_CONTEXT)
+    async def pin(self, request: PinRequest) -> RunContext:
+        """Store the request and return the snapshot that the run is held to.
+
+        A model or a tracker that does not exist is a refusal in the result, not an error.
+        """
+        services = self._services
+        name = request.model or services.default_model
+        try:
+            model = await build_model(name, load_script=services.load_script)
+            issue = await self._issue(request)
+        except (UnknownModelError, TrackerRefused) as error:
+            return RunContext(refused=str(error))
+        stored = await services.documents.put(
+            request.scope,
+            DocumentKind.REQUEST,
+            canonical_json(request.request.model_dump(mode="json")),
+            expires_at=services.content_expiry(),
+        )
+        return RunContext(
+            policy=services.rules.snapshot(services.tools),
+            provenance=await self._provenance(model),
+            request_digest=stored,
+            content_digest=issue.content_digest,
+            model=name,
+            model_timeout_ms=int(services.model_timeout.total_seconds() * 1_000),
+            local_trust=services.local_trust,
+        )
+
+    async def _issue(self, request: PinRequest) -> TrackedIssue:
+        """Find the run's issue; a tracker that keeps issues itself registers an unknown one."""
+        context = request.context
+        name = context.tracker or self._services.default_tracker
+        tracker = self._services.trackers.get(name)
+        if tracker is None:
+            raise TrackerRefused("unknown_tracker", "the tracker is not configured on this worker")
+        return await tracker.admit_issue(
+            context.repository,
+            context.issue or request.request.request_id,
+            title=request.request.title,
+            body=request.request.body,
+            author=context.author or "",
+            labels=tuple(self._services.rules.labels),
+        )
+
+    async def _provenance(self, model: ModelAdapter) -> Provenance:
+        return Provenance(
+            orchestrator=self._services.orchestrator,
+            policy=await self._services.pin_rules(),
+            tools=self._services.tools.digest(),
+            model=f"{model.name}@{model.revision}",
+        )

@@ -1,0 +1,77 @@
+"""What the activities work with; built once by the worker and handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from pydantic import JsonValue, ValidationError
+
+from triage.contracts.base import ContractError
+from triage.contracts.canonical import canonical_json, parse_json
+from triage.policy.rules import Rules
+from triage.policy.tools import ToolRegistry
+from triage.storage.documents import Document, DocumentKind, DocumentStore
+from triage.storage.evidence import EvidenceStore
+from triage.storage.ledger import Ledger
+from triage.trackers.base import Tracker
+
+SHARED = ""
+"""The scope of documents that belong to no single run: rules and scripts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    """Stores, trackers and what this worker was told to pin for new runs."""
+
+    documents: DocumentStore
+    evidence: EvidenceStore
+    ledger: Ledger
+    trackers: Mapping[str, Tracker]
+    tools: ToolRegistry
+    rules: Rules
+    orchestrator: str
+    default_model: str
+    default_tracker: str
+    local_trust: bool
+    model_timeout: timedelta = timedelta(seconds=5)
+    retention: timedelta = timedelta(days=30)
+    _rules: dict[str, Rules] = field(default_factory=dict)
+
+    def content_expiry(self) -> datetime:
+        """Return when content that is stored now may be removed."""
+        return datetime.now(UTC) + self.retention
+
+    async def pin_rules(self) -> str:
+        """Store the rules in force by digest and return it; storing them again changes nothing."""
+        digest = self.rules.digest()
+        if digest not in self._rules:
+            body = canonical_json(self.rules.model_dump(mode="json"))
+            await self.documents.put(SHARED, DocumentKind.POLICY, body)
+            self._rules[digest] = self.rules
+        return digest
+
+    async def pinned_rules(self, digest: str) -> Rules:
+        """Return the rules that a run pinned: by digest, never from a file.
+
+        Raises:
+            LookupError: the store does not have them.
+        """
+        if digest not in self._rules:
+            found = await self.documents.get(SHARED, DocumentKind.POLICY, digest)
+            if not isinstance(found, Document):
+                raise LookupError("the rules of this run are not in the store")
+            self._rules[digest] = Rules.model_validate_json(found.body)
+        return self._rules[digest]
+
+    async def load_script(self, digest: str) -> list[JsonValue] | None:
+        """Return the recorded decisions stored under `digest`, or None."""
+        found = await self.documents.get(SHARED, DocumentKind.SCRIPT, digest)
+        if not isinstance(found, Document):
+            return None
+        try:
+            script = parse_json(found.body, "script")
+        except (ContractError, ValidationError):
+            return None
+        return script if isinstance(script, list) else None

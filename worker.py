@@ -1,0 +1,159 @@
+"""The worker: settings -> client -> workers. Wiring only; run it with ``python -m worker``.
+
+It reads TRIAGE_... settings and the same connection settings as the `temporal` CLI, says
+``worker ready`` once it polls, and stops cleanly on SIGTERM and Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from importlib.metadata import version
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.decide import DecideActivities
+from activities.incidents import IncidentActivities
+from activities.labels import LabelActivities, PreviewActivities
+from activities.reads import read_activities
+from activities.run_context import RunContextActivities
+from activities.services import Services
+from triage import connection, logs
+from triage.contracts.names import writes_queue
+from triage.policy.rules import BUILTIN_RULES
+from triage.policy.tools import BUILTIN_TOOLS
+from triage.replay import replay_files
+from triage.settings import Role, Settings, SettingsError, load_settings
+from triage.storage.documents import DocumentStore
+from triage.storage.engine import Store
+from triage.storage.errors import StorageError
+from triage.storage.evidence import EvidenceStore
+from triage.storage.ledger import Ledger
+from triage.storage.migrate import upgrade
+from triage.trackers.local import LocalTracker
+from workflows.evidence_loop import EvidenceLoop
+from workflows.issue_triage import IssueTriage
+from workflows.unknown import UnknownWorkflow
+
+WORKFLOWS: Sequence[type] = (IssueTriage, EvidenceLoop, UnknownWorkflow)
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """Bring the database up to date and open everything that activities work with."""
+    await upgrade(settings.database_url)
+    store = await Store.open(settings.database_url)
+    try:
+        yield Services(
+            documents=DocumentStore(store),
+            evidence=EvidenceStore(store),
+            ledger=Ledger(
+                store,
+                lease_seconds=settings.lease_seconds,
+                quiet_period_seconds=settings.quiet_period_seconds,
+            ),
+            trackers={"local": LocalTracker(store)},
+            tools=BUILTIN_TOOLS,
+            rules=BUILTIN_RULES,
+            orchestrator=f"bounded-triage/{version('bounded-triage')}",
+            default_model=settings.model,
+            default_tracker=settings.tracker,
+            local_trust=bool(settings.local_trust),
+            retention=timedelta(days=settings.evidence_retention_days),
+        )
+    finally:
+        await store.close()
+
+
+def build_workers(client: Client, settings: Settings, services: Services) -> list[Worker]:
+    """Return a worker for each role; only the write worker's queue carries writes."""
+    common: dict[str, Any] = {
+        "graceful_shutdown_timeout": timedelta(seconds=settings.shutdown_grace_seconds)
+    }
+    workers = []
+    if Role.DECIDE in settings.roles:
+        incidents = IncidentActivities(services)
+        workers.append(
+            Worker(
+                client,
+                task_queue=settings.task_queue,
+                workflows=WORKFLOWS,
+                activities=[
+                    RunContextActivities(services).pin,
+                    DecideActivities(services).decide,
+                    PreviewActivities(services).preview,
+                    *read_activities(services),
+                    incidents.open,
+                    incidents.choose,
+                    incidents.read,
+                ],
+                sticky_queue_schedule_to_start_timeout=timedelta(
+                    seconds=settings.sticky_timeout_seconds
+                ),
+                **common,
+            )
+        )
+    if Role.WRITE in settings.roles:
+        workers.append(
+            Worker(
+                client,
+                task_queue=writes_queue(settings.task_queue),
+                activities=[LabelActivities(services).apply],
+                **common,
+            )
+        )
+    return workers
+
+
+async def serve(settings: Settings) -> None:
+    """Poll until SIGTERM or Ctrl-C, then let running activities finish."""
+    client = await connection.connect(settings)
+    await connection.ensure_search_attributes(client)
+    connection.check_storage_is_reachable(settings, client)
+    stop = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    async with open_services(settings) as services, AsyncExitStack() as running:
+        for worker in build_workers(client, settings, services):
+            await running.enter_async_context(worker)
+        print("worker ready", file=sys.stderr, flush=True)  # noqa: T201 - whoever started it waits
+        await stop.wait()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the worker, or replay histories with what it would run.
+
+    Returns:
+        0 when it was stopped, 1 when a replay failed, 2 for settings that cannot be used, 3 when
+        the server or the database cannot be reached.
+    """
+    parser = argparse.ArgumentParser(prog="worker", description="Run a Bounded Triage worker.")
+    parser.add_argument("--replay", nargs="+", metavar="FILE", help="replay histories and exit")
+    options = parser.parse_args(arguments)
+    if options.replay:
+        return asyncio.run(replay_files(options.replay, WORKFLOWS))
+    try:
+        settings = load_settings()
+        logs.configure(settings.log_level)
+        connection.run_async(serve(settings))
+    except SettingsError as error:
+        return _stopped(error, 2)
+    except (connection.ServerUnreachable, StorageError) as error:
+        return _stopped(error, 3)
+    return 0
+
+
+def _stopped(error: Exception, status: int) -> int:
+    print(f"worker: {error}", file=sys.stderr, flush=True)  # noqa: T201 - meant for people
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
