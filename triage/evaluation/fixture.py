@@ -17,7 +17,7 @@ from pathlib import Path
 from sys import float_info
 from typing import Final, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
 from triage.contracts.base import Contract, ContractError, Name, clamp, explain
 from triage.contracts.canonical import canonical_json, clean_text
@@ -30,7 +30,7 @@ DEFAULT_MAX_MODEL_RETRIES: Final = 1
 _SHOWN_PATH_CHARS: Final = 200
 _SHOWN_ID_CHARS: Final = 60
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=Contract)
 
 
 class FixtureError(ValueError):
@@ -49,10 +49,10 @@ class CaseOptions(Contract):
     permitted_effects: tuple[Name, ...] | None = None
 
 
-class Expected(BaseModel):
+class Expected(Contract):
     """The five fields of a response that a case is graded by; others are not looked at."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore")
 
     status: str
     route: str | None
@@ -171,6 +171,12 @@ def _case(item: JsonValue, position: int) -> Case:
 
 
 def _options(value: JsonValue, where: str) -> CaseOptions:
+    if not isinstance(value, dict):
+        raise FixtureError(f"{where}: options must be an object")
+    unknown = [name for name in value if name not in CaseOptions.model_fields]
+    if unknown:
+        known = ", ".join(CaseOptions.model_fields)
+        raise FixtureError(f"{where}: unknown option {_quoted(unknown[0])}; known: {known}")
     options = _checked(CaseOptions, value, f"{where}: options")
     try:
         run_options(options)
@@ -199,7 +205,7 @@ def _checked(model: type[Model], value: JsonValue, what: str) -> Model:
     try:
         return model.model_validate_json(canonical_json(value))
     except ValidationError as error:
-        raise FixtureError(f"{what}{explain(error, '')}") from None
+        raise FixtureError(explain(error, what, model)) from None
 
 
 def _quoted(name: str) -> str:

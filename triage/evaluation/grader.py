@@ -51,7 +51,7 @@ def grade(case: Case, actual: Mapping[str, JsonValue]) -> list[str]:
     try:
         response = TriageResponse.model_validate_json(canonical_json(actual))
     except ValidationError as error:
-        return [explain(error, "response")]
+        return [explain(error, "response", TriageResponse)]
     return [*_mismatches(case, actual), *_violations(case, response)]
 
 
