@@ -12,7 +12,7 @@ from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
 from triage.contracts.payloads import PinRequest, Provenance, RunContext
 from triage.models.base import ModelAdapter
-from triage.models.factory import UnknownModelError, build_model
+from triage.models.factory import UnknownModel, build_model
 from triage.storage.documents import DocumentKind
 from triage.trackers.base import TrackedIssue, TrackerRefused
 
@@ -34,7 +34,7 @@ class RunContextActivities:
         try:
             model = await build_model(name, load_script=services.load_script)
             issue = await self._issue(request)
-        except (UnknownModelError, TrackerRefused) as error:
+        except (UnknownModel, TrackerRefused) as error:
             return RunContext(refused=str(error))
         stored = await services.documents.put(
             request.scope,

@@ -62,9 +62,7 @@ async def local(name: str, argument: Contract, result: type[Result]) -> Result:
     return done
 
 
-async def remote(
-    name: str, argument: Contract, result: type[Result], timeout: timedelta
-) -> Result:
+async def remote(name: str, argument: Contract, result: type[Result], timeout: timedelta) -> Result:
     """Run an activity whose own deadline is `timeout`; the server allows it a grace on top."""
     done: Result = await workflow.execute_activity(
         name,

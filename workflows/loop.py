@@ -230,9 +230,7 @@ class TriageLoop:
         if not decision.evidence_ids or not is_cited(decision.evidence_ids, known):
             reason = "the final answer is not grounded in returned evidence"
             return failed(FailureClass.FINAL_OUTPUT_INVALID, reason)
-        proposal = Proposal(
-            decision.route, decision.labels, decision.owner, decision.evidence_ids
-        )
+        proposal = Proposal(decision.route, decision.labels, decision.owner, decision.evidence_ids)
         if self._limits.grounding is Grounding.ENTAILED:
             problem = entailment_problem(decision, self._state.evidence, self._limits.routes)
             if problem is not None:

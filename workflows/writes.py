@@ -245,9 +245,7 @@ class Writer:
         window = timedelta(seconds=self._limits.approval_window_seconds)
         return (decided.at + window).isoformat() if window else None
 
-    def _settled(
-        self, intent: Intent, operation: Operation, result: WriteResult
-    ) -> Ending | None:
+    def _settled(self, intent: Intent, operation: Operation, result: WriteResult) -> Ending | None:
         match result.outcome:
             case WriteOutcome.APPLIED:
                 self._applied(intent, operation, result)

@@ -1,0 +1,270 @@
+"""The one write: labels, through the ledger, to the tracker, and back with a receipt.
+
+Why it exists: Temporal may run an activity again while an earlier attempt still runs, and a
+write whose answer is lost may have happened. So the right to send is a row in the ledger, an
+uncertain write is settled by reading, and nothing is ever sent twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import NoReturn, TypeVar
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
+from activities.receipts import How, receipt_evidence, write_receipt
+from activities.services import Services
+from triage.contracts.payloads import WriteOutcome, WriteRequest, WriteResult
+from triage.storage.operations import (
+    Busy,
+    Conflict,
+    InDoubt,
+    Moved,
+    MoveCode,
+    Refused,
+    Reserved,
+    Settled,
+)
+from triage.storage.transitions import OperationState
+from triage.trackers.base import (
+    IssueNotFound,
+    LabelPresence,
+    TrackedIssue,
+    Tracker,
+    TrackerRefused,
+    TrackerTimeout,
+    TrackerUnavailable,
+)
+
+RETRY_SECONDS = 1.0
+OWNER = "operations"
+ACTOR = "bounded-triage"
+
+Found = TypeVar("Found")
+
+
+def found(answer: Found | IssueNotFound) -> Found:
+    """Return what a tracker found.
+
+    Raises:
+        TrackerRefused: there is no such issue.
+    """
+    if isinstance(answer, IssueNotFound):
+        raise TrackerRefused("issue_not_found", "the tracker has no such issue")
+    return answer
+
+
+class LabelWrite:
+    """One attempt to carry one operation to a settled state."""
+
+    def __init__(self, services: Services, request: WriteRequest) -> None:
+        self._services = services
+        self._ledger = services.ledger
+        self._request = request
+        self._operation = request.operation
+        self._key = operation_key(request.scope, request.operation.operation_id)
+        self._before: tuple[str, ...] = ()
+        self._tracker: Tracker = services.trackers[request.operation.target.tracker]
+
+    async def run(self) -> WriteResult:
+        """Reserve the operation and go on from what the ledger answers."""
+        info = activity.info()
+        owner = f"{info.workflow_run_id}/{info.activity_id}/{info.attempt}"
+        row = operation_row(self._request, info.workflow_id or "")
+        answer = await self._ledger.reserve(row, approval_row(self._request), owner=owner)
+        match answer:
+            case Reserved():
+                return await self._dispatch(answer.epoch)
+            case Settled():
+                return await self._settled(answer)
+            case InDoubt():
+                return await self._reconcile(answer)
+            case Busy():
+                _try_later(answer.retry_after_seconds)
+            case Conflict():
+                detail = f"the operation id is taken: {answer.code}"
+                return WriteResult(outcome=WriteOutcome.CONFLICT, detail=detail)
+            case Refused():
+                return _refused(f"the approval does not hold: {answer.code}")
+
+    async def _dispatch(self, epoch: int) -> WriteResult:
+        """Check everything once more, consume the approval and send."""
+        stop = await self._last_look(epoch)
+        if stop is not None:
+            return stop
+        moved = await self._ledger.dispatch(self._key, epoch)
+        if moved.code is MoveCode.NOT_APPROVED:
+            await self._ledger.cancel(self._key, epoch, "approval no longer holds")
+            return _refused(f"the approval does not hold: {moved.refusal}")
+        _must(moved)
+        _must(await self._ledger.still_holds(self._key, epoch))
+        return await self._send(epoch)
+
+    async def _last_look(self, epoch: int) -> WriteResult | None:
+        """Return why the write must not be sent, having given up the reservation."""
+        try:
+            issue = await self._issue()
+            places = await self._presence()
+            inventory = await self._tracker.label_inventory(issue.repository)
+        except TrackerRefused as error:
+            return await self._stop(epoch, error.code, WriteOutcome.FAILED)
+        except (TimeoutError, TrackerTimeout, TrackerUnavailable):
+            _try_later(RETRY_SECONDS)
+        if issue.content_digest != self._request.content_digest:
+            reason = "the issue changed after it was shown"
+            return await self._stop(epoch, reason, WriteOutcome.CONFLICT)
+        if not set(self._operation.labels).issubset(inventory):
+            return await self._stop(epoch, "a label does not exist", WriteOutcome.REFUSED)
+        if LabelPresence.REMOVED_BY_PERSON in places:
+            return await self._stop(epoch, "a person removed a label", WriteOutcome.REFUSED)
+        self._before = issue.labels
+        return None
+
+    async def _stop(self, epoch: int, reason: str, outcome: WriteOutcome) -> WriteResult:
+        """Give up while no effect is possible."""
+        _must(await self._ledger.cancel(self._key, epoch, reason))
+        return WriteResult(outcome=outcome, detail=reason)
+
+    async def _send(self, epoch: int) -> WriteResult:
+        """Call the tracker once; what is not answered is unknown, never failed."""
+        target = self._operation.target
+        try:
+            async with asyncio.timeout(self._request.timeout_ms / 1_000):
+                sent = await self._tracker.add_labels(
+                    target.repository,
+                    target.issue,
+                    self._operation.labels,
+                    by=ACTOR,
+                    operation_key=self._key,
+                )
+        except TrackerRefused as error:
+            return await self._failed(epoch, error.code)
+        except (TimeoutError, TrackerTimeout, TrackerUnavailable):
+            return await self._unknown(epoch)
+        if sent.refused and not sent.added:
+            return await self._failed(epoch, "the tracker refused a label")
+        return await self._observe(epoch, "applied_by_us" if sent.added else "already_present")
+
+    async def _failed(self, epoch: int, reason: str) -> WriteResult:
+        """Settle on the tracker's word that it did nothing."""
+        _must(await self._ledger.settle(self._key, epoch, OperationState.FAILED, b"", reason))
+        return WriteResult(outcome=WriteOutcome.FAILED, detail=reason)
+
+    async def _observe(self, epoch: int, how: How) -> WriteResult:
+        """Success is seeing the labels on the issue, not having been told of it."""
+        try:
+            issue = await self._issue()
+        except (TimeoutError, TrackerRefused, TrackerTimeout, TrackerUnavailable):
+            return await self._unknown(epoch)
+        if not set(self._operation.labels).issubset(issue.labels):
+            return await self._unknown(epoch)
+        receipt = self._receipt(epoch, how, self._before, issue)
+        _must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
+        return await self._applied(receipt, replayed=False)
+
+    async def _unknown(self, epoch: int) -> NoReturn:
+        """Leave the question open; the next attempt settles it by reading."""
+        _must(await self._ledger.mark_unknown(self._key, epoch, "no answer"))
+        _try_later(0)
+
+    async def _reconcile(self, doubt: InDoubt) -> WriteResult:
+        """Settle an uncertain write by reading the issue."""
+        if doubt.state is OperationState.DISPATCHED:
+            _must(await self._ledger.mark_unknown(self._key, doubt.epoch, "attempt lost"))
+        if doubt.state is OperationState.ATTENTION:
+            return _unknown_result()
+        try:
+            issue = await self._issue()
+            places = await self._presence()
+        except (TimeoutError, TrackerRefused, TrackerTimeout, TrackerUnavailable):
+            return await self._wait_or_give_up(doubt)
+        if LabelPresence.ABSENT not in places:
+            removed = LabelPresence.REMOVED_BY_PERSON in places
+            how: How = "removed_by_person" if removed else "readback"
+            receipt = self._receipt(doubt.epoch, how, (), issue)
+            _must(
+                await self._ledger.reconcile(self._key, doubt.epoch, present=True, receipt=receipt)
+            )
+            return await self._applied(receipt, replayed=False)
+        return await self._absent(doubt)
+
+    async def _absent(self, doubt: InDoubt) -> WriteResult:
+        """Absence proves something only after the quiet period; then the write may be sent again."""
+        moved = await self._ledger.reconcile(self._key, doubt.epoch, present=False)
+        if moved.code is MoveCode.TOO_EARLY:
+            _try_later(moved.retry_after_seconds)
+        if doubt.exhausted:
+            return await self._give_up("absent after every permitted dispatch")
+        _must(moved)
+        _try_later(0)
+
+    async def _wait_or_give_up(self, doubt: InDoubt) -> WriteResult:
+        """While the quiet period lasts, read again later; then a person has to look."""
+        if doubt.quiet_for_seconds > 0:
+            _try_later(min(doubt.quiet_for_seconds, 30))
+        return await self._give_up("the issue cannot be read")
+
+    async def _give_up(self, reason: str) -> WriteResult:
+        await self._ledger.attention(self._key, reason, OWNER)
+        return _unknown_result()
+
+    async def _settled(self, answer: Settled) -> WriteResult:
+        """Answer a repeat with the first receipt."""
+        if answer.state is OperationState.FAILED:
+            return WriteResult(
+                outcome=WriteOutcome.FAILED, replayed=True, detail=answer.reason or "failed before"
+            )
+        if answer.receipt is None:
+            return _refused(answer.reason or "the operation was given up before")
+        return await self._applied(answer.receipt, replayed=True)
+
+    async def _applied(self, receipt: bytes, *, replayed: bool) -> WriteResult:
+        """Keep the receipt as evidence of this run and return it."""
+        evidence = receipt_evidence(self._request, receipt)
+        expires_at = self._services.content_expiry()
+        await self._services.evidence.put(receipt_row(self._request, evidence, receipt, expires_at))
+        return WriteResult(outcome=WriteOutcome.APPLIED, replayed=replayed, evidence=evidence)
+
+    async def _issue(self) -> TrackedIssue:
+        target = self._operation.target
+        async with asyncio.timeout(self._request.timeout_ms / 1_000):
+            return found(await self._tracker.get_issue(target.repository, target.issue))
+
+    async def _presence(self) -> tuple[LabelPresence, ...]:
+        target = self._operation.target
+        async with asyncio.timeout(self._request.timeout_ms / 1_000):
+            return found(
+                await self._tracker.label_presence(
+                    target.repository, target.issue, self._operation.labels
+                )
+            )
+
+    def _receipt(self, epoch: int, how: How, before: tuple[str, ...], issue: TrackedIssue) -> bytes:
+        return write_receipt(
+            self._request, self._key, epoch=epoch, how=how, before=before, after=issue.labels
+        )
+
+
+def _refused(detail: str) -> WriteResult:
+    return WriteResult(outcome=WriteOutcome.REFUSED, detail=detail)
+
+
+def _unknown_result() -> WriteResult:
+    return WriteResult(outcome=WriteOutcome.UNKNOWN, detail="the write's outcome needs a person")
+
+
+def _must(moved: Moved) -> None:
+    """Go on only if the ledger moved; an attempt that lost its epoch starts over."""
+    if not moved:
+        _try_later(moved.retry_after_seconds or RETRY_SECONDS)
+
+
+def _try_later(seconds: float) -> NoReturn:
+    raise ApplicationError(
+        "the ledger makes this attempt wait",
+        type="try_later",
+        next_retry_delay=timedelta(seconds=max(seconds, 0.05)),
+    )
