@@ -20,6 +20,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.decide import DecideActivities
+from activities.guard import FailureGuard
 from activities.incidents import IncidentActivities
 from activities.labels import LabelActivities, PreviewActivities
 from activities.reads import read_activities
@@ -75,7 +76,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
 def build_workers(client: Client, settings: Settings, services: Services) -> list[Worker]:
     """Return a worker for each role; only the write worker's queue carries writes."""
     common: dict[str, Any] = {
-        "graceful_shutdown_timeout": timedelta(seconds=settings.shutdown_grace_seconds)
+        "interceptors": [FailureGuard()],
+        "graceful_shutdown_timeout": timedelta(seconds=settings.shutdown_grace_seconds),
     }
     workers = []
     if Role.DECIDE in settings.roles:

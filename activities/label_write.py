@@ -22,8 +22,8 @@ from triage.storage.operations import (
     Busy,
     Conflict,
     InDoubt,
-    Moved,
     MoveCode,
+    Moved,
     Refused,
     Reserved,
     Settled,
@@ -83,7 +83,7 @@ class LabelWrite:
             case InDoubt():
                 return await self._reconcile(answer)
             case Busy():
-                _try_later(answer.retry_after_seconds)
+                raise _later(answer.retry_after_seconds)
             case Conflict():
                 detail = f"the operation id is taken: {answer.code}"
                 return WriteResult(outcome=WriteOutcome.CONFLICT, detail=detail)
@@ -112,7 +112,7 @@ class LabelWrite:
         except TrackerRefused as error:
             return await self._stop(epoch, error.code, WriteOutcome.FAILED)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
-            _try_later(RETRY_SECONDS)
+            raise _later(RETRY_SECONDS) from None
         if issue.content_digest != self._request.content_digest:
             reason = "the issue changed after it was shown"
             return await self._stop(epoch, reason, WriteOutcome.CONFLICT)
@@ -142,11 +142,26 @@ class LabelWrite:
                 )
         except TrackerRefused as error:
             return await self._failed(epoch, error.code)
-        except (TimeoutError, TrackerTimeout, TrackerUnavailable):
+        except TrackerUnavailable as error:
+            return await self._unavailable(epoch, error)
+        except (TimeoutError, TrackerTimeout):
             return await self._unknown(epoch)
         if sent.refused and not sent.added:
             return await self._failed(epoch, "the tracker refused a label")
         return await self._observe(epoch, "applied_by_us" if sent.added else "already_present")
+
+    async def _unavailable(self, epoch: int, error: TrackerUnavailable) -> WriteResult:
+        """Take the write back on a definite no; without one its outcome is unknown."""
+        if error.effect_possible:
+            return await self._unknown(epoch)
+        wait = error.retry_after_seconds or RETRY_SECONDS
+        moved = await self._ledger.release(
+            self._key, epoch, retry_after_seconds=wait, reason="tracker unavailable"
+        )
+        _must(moved)
+        if moved.state is OperationState.FAILED:
+            return WriteResult(outcome=WriteOutcome.FAILED, detail="the tracker stays unavailable")
+        raise _later(wait)
 
     async def _failed(self, epoch: int, reason: str) -> WriteResult:
         """Settle on the tracker's word that it did nothing."""
@@ -168,7 +183,7 @@ class LabelWrite:
     async def _unknown(self, epoch: int) -> NoReturn:
         """Leave the question open; the next attempt settles it by reading."""
         _must(await self._ledger.mark_unknown(self._key, epoch, "no answer"))
-        _try_later(0)
+        raise _later(0)
 
     async def _reconcile(self, doubt: InDoubt) -> WriteResult:
         """Settle an uncertain write by reading the issue."""
@@ -192,19 +207,19 @@ class LabelWrite:
         return await self._absent(doubt)
 
     async def _absent(self, doubt: InDoubt) -> WriteResult:
-        """Absence proves something only after the quiet period; then the write may be sent again."""
+        """Absence proves something only after the quiet period; then it may be sent again."""
         moved = await self._ledger.reconcile(self._key, doubt.epoch, present=False)
         if moved.code is MoveCode.TOO_EARLY:
-            _try_later(moved.retry_after_seconds)
+            raise _later(moved.retry_after_seconds)
         if doubt.exhausted:
             return await self._give_up("absent after every permitted dispatch")
         _must(moved)
-        _try_later(0)
+        raise _later(0)
 
     async def _wait_or_give_up(self, doubt: InDoubt) -> WriteResult:
         """While the quiet period lasts, read again later; then a person has to look."""
         if doubt.quiet_for_seconds > 0:
-            _try_later(min(doubt.quiet_for_seconds, 30))
+            raise _later(min(doubt.quiet_for_seconds, 30))
         return await self._give_up("the issue cannot be read")
 
     async def _give_up(self, reason: str) -> WriteResult:
@@ -259,11 +274,12 @@ def _unknown_result() -> WriteResult:
 def _must(moved: Moved) -> None:
     """Go on only if the ledger moved; an attempt that lost its epoch starts over."""
     if not moved:
-        _try_later(moved.retry_after_seconds or RETRY_SECONDS)
+        raise _later(moved.retry_after_seconds or RETRY_SECONDS)
 
 
-def _try_later(seconds: float) -> NoReturn:
-    raise ApplicationError(
+def _later(seconds: float) -> ApplicationError:
+    """Return the error that makes Temporal try the activity again after `seconds`."""
+    return ApplicationError(
         "the ledger makes this attempt wait",
         type="try_later",
         next_retry_delay=timedelta(seconds=max(seconds, 0.05)),

@@ -17,7 +17,7 @@ MAX_RECEIPT_BYTES: Final = 4_096
 How = Literal["applied_by_us", "already_present", "readback", "removed_by_person"]
 
 
-def write_receipt(  # noqa: PLR0913 - what a receipt states
+def write_receipt(
     request: WriteRequest,
     operation_key: str,
     *,

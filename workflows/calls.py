@@ -62,13 +62,15 @@ async def local(name: str, argument: Contract, result: type[Result]) -> Result:
     return done
 
 
-async def remote(name: str, argument: Contract, result: type[Result], timeout: timedelta) -> Result:
-    """Run an activity whose own deadline is `timeout`; the server allows it a grace on top."""
+async def remote(
+    name: str, argument: Contract, result: type[Result], deadline: timedelta
+) -> Result:
+    """Run an activity that keeps `deadline` itself; the server allows it a grace on top."""
     done: Result = await workflow.execute_activity(
         name,
         argument,
         result_type=result,
-        start_to_close_timeout=timeout + GRACE,
+        start_to_close_timeout=deadline + GRACE,
         schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
         retry_policy=INFRASTRUCTURE,
     )
@@ -87,8 +89,8 @@ async def preview(request: PreviewRequest) -> Preview:
 
 async def decide(request: DecideRequest, timeout_ms: int) -> DecideResult:
     """Ask the model for one decision."""
-    timeout = timedelta(milliseconds=timeout_ms)
-    return await remote(names.ACTIVITY_DECIDE, request, DecideResult, timeout)
+    deadline = timedelta(milliseconds=timeout_ms)
+    return await remote(names.ACTIVITY_DECIDE, request, DecideResult, deadline)
 
 
 async def read(tool: ToolSnapshot, request: ReadRequest) -> EvidenceRef:

@@ -21,7 +21,7 @@ class UnknownWorkflow:
     """Fails every execution of an unknown type, and takes any message meanwhile."""
 
     @workflow.run
-    async def run(self, args: Sequence[RawValue]) -> None:
+    async def run(self, args: Sequence[RawValue]) -> None:  # noqa: ARG002 - the SDK passes it
         """Fail.
 
         Raises:

@@ -5,8 +5,8 @@ No write begins here: what an approval permits is sent by the write activity, on
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -191,12 +191,10 @@ class Writer:
                 TRIAGE_WAITING_SINCE.value_set(began),
             ]
         )
-        try:
+        with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: self._desk.decided is not None or self._interrupted(), timeout=window
             )
-        except asyncio.TimeoutError:
-            pass
         self._desk.close()
         workflow.upsert_search_attributes([TRIAGE_WAITING_SINCE.value_unset()])
         self.waited += workflow.now() - began

@@ -1,0 +1,37 @@
+"""What leaves a failed activity: our own words, or the name of a foreign error and nothing else.
+
+Why it exists: an exception's text may hold a request body, a header or a secret, and Temporal
+keeps it in the history for as long as the namespace keeps anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from temporalio.exceptions import ApplicationError, FailureError
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+)
+
+from triage.storage.errors import StorageError
+
+
+class FailureGuard(Interceptor):
+    """Replaces every foreign exception of an activity by its type's name."""
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the SDK's name
+        """See base class."""
+        return _Guarded(next)
+
+
+class _Guarded(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 - the SDK's signature
+        try:
+            return await super().execute_activity(input)
+        except (FailureError, StorageError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, only its name goes on
+            name = type(error).__name__
+            raise ApplicationError(f"the activity failed: {name}", type=name) from None
