@@ -1,0 +1,120 @@
+"""Taking secrets and personal data out of text before it is stored or shown.
+
+Why it exists: what a tool returns and what an issue quotes may hold a credential, and a store, a
+log or a reviewer's screen is no place for one. Each hit becomes ``[redacted:<kind>]``.
+
+What to rely on: every kind of `fixtures/security/redaction_vectors.json` is found, also when it is
+glued to other letters, written in full-width letters or laced with invisible characters; labels,
+digests, UUIDs and version numbers stay as they are; the work grows linearly with the text.
+
+What not to rely on, as the vectors mark it: a secret that is split by a line break, or that is
+JSON-escaped or URL-encoded, is not found. So redact parsed values, not their encoded form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+from unicodedata import normalize
+
+from pydantic import JsonValue
+
+from triage.policy.redaction_patterns import Span, personal, secrets
+
+
+def redact(text: str) -> str:
+    """Return `text` with each secret replaced by its kind; text without any comes back as is.
+
+    What was put in place of a secret is left alone when the text is redacted again.
+    """
+    shadow, positions = _shadow(text)
+    found = [
+        Span(positions[span.start], positions[span.end - 1] + 1, span.kind)
+        for span in _find(shadow)
+    ]
+    return _replace(text, found, lambda span: f"[redacted:{span.kind}]")
+
+
+def redact_value(value: JsonValue) -> JsonValue:
+    """Return a JSON value with every string in it redacted, keys included."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redact_value(item) for item in value]
+    if isinstance(value, dict):
+        return _redact_object(value)
+    return value
+
+
+def _redact_object(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    result: dict[str, JsonValue] = {}
+    for key, item in value.items():
+        name = redact(key)
+        # Two keys may become one; neither of their values is dropped for that.
+        while name in result:
+            name += "+"
+        result[name] = redact_value(item)
+    return result
+
+
+_INVISIBLE: Final = frozenset(
+    chr(code)
+    for first, last in (
+        (0x00AD, 0x00AD),
+        (0x180E, 0x180E),
+        (0x200B, 0x200F),
+        (0x202A, 0x202E),
+        (0x2060, 0x2069),
+        (0xFE00, 0xFE0F),
+        (0xFEFF, 0xFEFF),
+        (0xE0000, 0xE007F),
+    )
+    for code in range(first, last + 1)
+)
+_FOLD: Final = {
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+    **{code: normalize("NFKC", chr(code)) for code in range(0x1D400, 0x1D800)},
+    **dict.fromkeys(map(ord, _INVISIBLE)),
+}
+"""Letters that only look different, one for one, and characters that do not show."""
+
+
+_MASK: Final = "\0"
+
+
+def _shadow(text: str) -> tuple[str, range | list[int]]:
+    """Return the text that is searched, and where each of its characters stands in `text`."""
+    if text.isascii():
+        return text, range(len(text))
+    shadow = text.translate(_FOLD)
+    if len(shadow) == len(text):
+        return shadow, range(len(text))
+    return shadow, [index for index, char in enumerate(text) if char not in _INVISIBLE]
+
+
+def _find(text: str) -> list[Span]:
+    """Return what to replace, in order; personal data is looked for in what secrets leave."""
+    found = _union(secrets(text))
+    rest = _replace(text, found, lambda span: _MASK * (span.end - span.start))
+    return sorted([*found, *_union(personal(rest))])
+
+
+def _replace(text: str, spans: Sequence[Span], put: Callable[[Span], str]) -> str:
+    pieces: list[str] = []
+    end = 0
+    for span in spans:
+        pieces += (text[end : span.start], put(span))
+        end = span.end
+    return "".join((*pieces, text[end:]))
+
+
+def _union(spans: Iterator[Span]) -> list[Span]:
+    """Return the spans in order, those that overlap as one of the first one's kind."""
+    merged: list[Span] = []
+    for span in sorted(spans):
+        if merged and span.start < merged[-1].end:
+            first = merged.pop()
+            merged.append(Span(first.start, max(first.end, span.end), first.kind))
+        else:
+            merged.append(span)
+    return merged
