@@ -1,0 +1,81 @@
+"""Declares the commands about stored things: the local tracker's issues, and operations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from triage.cli.output import Format
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+Repository = Annotated[
+    str, typer.Option("--repository", help="The repository that the issue belongs to.")
+]
+DEFAULT_REPOSITORY: Final = "local"
+
+issues_app = typer.Typer(
+    help="The issues of the local tracker.", rich_markup_mode=None, no_args_is_help=False
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to `app`."""
+    app.add_typer(issues_app, name="issues")
+    app.command("operations")(operations)
+
+
+@issues_app.command("add")
+def add_issue(
+    title: Annotated[str, typer.Option("--title", help="The issue's title.")],
+    body: Annotated[str | None, typer.Option("--body", help="The issue's text.")] = None,
+    body_file: Annotated[
+        Path | None, typer.Option("--body-file", help="A file with the text; - reads stdin.")
+    ] = None,
+    number: Annotated[
+        str | None, typer.Option("--number", help="Its number.  [default: the next one]")
+    ] = None,
+    repository: Repository = DEFAULT_REPOSITORY,
+    author: Annotated[str, typer.Option("--author", help="Who opened it.")] = "",
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Open an issue in the local tracker."""
+    from triage.cli import issues  # noqa: PLC0415 - see triage.cli.main
+
+    text = issues.body_of(body, body_file)
+    issues.add(issues.NewIssue(repository, number, title, text, author), format_)
+
+
+@issues_app.command("list")
+def list_issues(
+    repository: Repository = DEFAULT_REPOSITORY, format_: FormatOption = Format.TEXT
+) -> None:
+    """List the issues of a repository."""
+    from triage.cli import issues  # noqa: PLC0415 - see triage.cli.main
+
+    issues.list_all(repository, format_)
+
+
+@issues_app.command("show")
+def show_issue(
+    number: Annotated[str, typer.Argument(metavar="N", help="The issue's number.")],
+    repository: Repository = DEFAULT_REPOSITORY,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Show an issue with its labels and what happened to them."""
+    from triage.cli import issues  # noqa: PLC0415 - see triage.cli.main
+
+    issues.show(repository, number, format_)
+
+
+def operations(
+    attention: Annotated[
+        bool, typer.Option("--attention", help="Only those that a person must settle.")
+    ] = False,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """List the writes in the operations ledger."""
+    from triage.cli import operations_list  # noqa: PLC0415 - see triage.cli.main
+
+    operations_list.list_operations(attention_only=attention, format_=format_)

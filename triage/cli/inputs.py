@@ -1,0 +1,68 @@
+"""Reads what a user names on the command line: files, standard input and ids."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from triage.cli.errors import InputError
+from triage.contracts.canonical import parse_json
+
+MAX_FILE_BYTES: Final = 16_777_216
+MAX_PAYLOAD_BYTES: Final = 2_097_152
+"""Temporal refuses a larger input; the request's own bounds are below it for plain text."""
+
+MAX_ID_BYTES: Final = 900
+STDIN: Final = Path("-")
+
+_UNFIT: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's content; ``-`` is standard input.
+
+    Raises:
+        InputError: it cannot be read, or is larger than any input of ours.
+    """
+    try:
+        if path == STDIN:
+            data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+        else:
+            with path.open("rb") as stream:
+                data = stream.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "no such path"
+        raise InputError(f"{path}: cannot be read: {why}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise InputError(f"{path}: has more than {MAX_FILE_BYTES:,} bytes")
+    return data
+
+
+def read_json(path: Path, what: str) -> JsonValue:
+    """Return the one JSON document in a file.
+
+    Raises:
+        InputError: it cannot be read.
+        ContractError: it is not one JSON document.
+    """
+    return parse_json(read_bytes(path), what)
+
+
+def checked_workflow_id(workflow_id: str, hint: str) -> str:
+    """Return an id that Temporal takes and that people can read and type.
+
+    Raises:
+        InputError: it is too long, empty or holds characters that cannot be seen.
+    """
+    if not workflow_id.strip():
+        raise InputError("the workflow id is empty", hint)
+    if any(unicodedata.category(character) in _UNFIT for character in workflow_id):
+        raise InputError("the workflow id would hold characters that cannot be seen", hint)
+    size = len(workflow_id.encode())
+    if size > MAX_ID_BYTES:
+        raise InputError(f"the workflow id would have {size} bytes, over {MAX_ID_BYTES}", hint)
+    return workflow_id

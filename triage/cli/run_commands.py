@@ -1,0 +1,117 @@
+"""Declares the commands about runs: start, list, show, approve and reject."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import typer
+
+from triage.cli.output import Format
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+Run = Annotated[str, typer.Argument(metavar="ID", help="A workflow id or a request id.")]
+OperationName = Annotated[
+    str, typer.Argument(metavar="OPERATION", help="The operation id that 'show' prints.")
+]
+Version = Annotated[
+    int, typer.Option("--version", min=0, help="The version at which it is pending.")
+]
+As = Annotated[str | None, typer.Option("--as", help="Who decides.  [default: the user's name]")]
+Digest = Annotated[
+    str | None, typer.Option("--digest", help="The digest that was reviewed, as 'show' prints it.")
+]
+Note = Annotated[str | None, typer.Option("--note", help="A remark that is kept with it.")]
+
+STDIN: Final = "-"
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to `app`."""
+    app.command("start")(start)
+    app.command("list")(list_runs)
+    app.command("show")(show)
+    app.command("approve")(approve)
+    app.command("reject")(reject)
+
+
+def start(
+    request: Annotated[
+        Path, typer.Argument(metavar="REQUEST.json", help="The request; - reads standard input.")
+    ],
+    mode: Annotated[
+        Literal["shadow", "suggest", "approve"] | None,
+        typer.Option("--mode", help="How far the run may go.  [default: the rules' mode]"),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="The model.  [default: the worker's]")
+    ] = None,
+    options: Annotated[
+        Path | None, typer.Option("--options", help="A JSON file of run options.")
+    ] = None,
+    workflow_id: Annotated[
+        str | None, typer.Option("--id", help="The workflow id.  [default: triage-REQUEST_ID]")
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Follow the run and print its response.")
+    ] = False,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Start a triage; with --wait print its response, whatever it is."""
+    from triage.cli import starting  # noqa: PLC0415 - see triage.cli.main
+
+    starting.start(
+        starting.Order(request, mode, model, options, workflow_id), wait=wait, format_=format_
+    )
+
+
+def list_runs(
+    pending: Annotated[
+        bool, typer.Option("--pending", help="Only runs that wait for a person.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 100,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """List the runs, the latest first."""
+    from triage.cli import listing  # noqa: PLC0415 - see triage.cli.main
+
+    listing.list_runs(pending_only=pending, limit=limit, format_=format_)
+
+
+def show(run: Run, format_: FormatOption = Format.TEXT) -> None:
+    """Show where a run stands, what it rests on and what it waits for."""
+    from triage.cli import showing  # noqa: PLC0415 - see triage.cli.main
+
+    showing.show(run, format_)
+
+
+def approve(
+    run: Run,
+    operation: OperationName,
+    version: Version,
+    as_: As = None,
+    digest: Digest = None,
+    note: Note = None,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Approve one pending operation at one version."""
+    from triage.cli import reviewing  # noqa: PLC0415 - see triage.cli.main
+
+    given = reviewing.Given("approve", operation, version, as_, digest, note)
+    reviewing.review(run, given, format_)
+
+
+def reject(
+    run: Run,
+    operation: OperationName,
+    version: Version,
+    as_: As = None,
+    digest: Digest = None,
+    note: Note = None,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Reject one pending operation at one version."""
+    from triage.cli import reviewing  # noqa: PLC0415 - see triage.cli.main
+
+    given = reviewing.Given("reject", operation, version, as_, digest, note)
+    reviewing.review(run, given, format_)
