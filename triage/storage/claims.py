@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from pydantic import JsonValue
+from sqlalchemy import delete
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.approvals import ApprovalRow, RefusalCode, keep_first, refusal_of
@@ -47,18 +49,9 @@ async def claim(
     Raises:
         RefusedError: the approval does not hold; the caller's transaction must not be committed.
     """
-    left = await purged(connection, row.operation_key)
-    if left is not None:
-        digest, over = left
-        mismatch = Conflict(code=ConflictCode.DIGEST_MISMATCH, state=over.state)
-        return over if digest == row.digest else mismatch
     now = await store.now(connection)
     if await insert_first(connection, operations, _first_values(row, owner, now, timings)):
-        await _hold_approval(connection, row, approval, now)
-        await audit_move(
-            connection, row, OperationState.RESERVED, now, {"epoch": 1, "owner": owner}
-        )
-        return Reserved(epoch=1, lease_until=lease_end(now, timings))
+        return await _first_claim(connection, row, approval, owner, now, timings)
     record = await locked(connection, row.operation_key)
     if record is None:
         raise StorageUnavailable("the operation was purged at this moment: try again")
@@ -68,6 +61,29 @@ async def claim(
         await _hold_approval(connection, row, approval, now)
         await _take_over(connection, record, row, owner, answer, now)
     return answer
+
+
+async def _first_claim(
+    connection: AsyncConnection,
+    row: OperationRow,
+    approval: ApprovalRow,
+    owner: str,
+    now: datetime,
+    timings: Timings,
+) -> Reservation:
+    """Finish a claim whose row was just inserted, unless the write was done and purged before."""
+    # Only now: a purge that ended while we inserted has left its tombstone for us to see.
+    left = await purged(connection, row.operation_key)
+    if left is not None:
+        key = operations.c.operation_key == row.operation_key
+        await connection.execute(delete(operations).where(key))
+        digest, over = left
+        mismatch = Conflict(code=ConflictCode.DIGEST_MISMATCH, state=over.state)
+        return over if digest == row.digest else mismatch
+    await _hold_approval(connection, row, approval, now)
+    told: dict[str, JsonValue] = {"epoch": 1, "owner": owner}
+    await audit_move(connection, row, OperationState.RESERVED, now, told)
+    return Reserved(epoch=1, lease_until=lease_end(now, timings))
 
 
 async def _take_over(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Executable, Table
+from sqlalchemy import Executable, Table, literal_column
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -20,8 +20,10 @@ async def insert_first(
         when it came from a transaction that ran at the same time.
     """
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    result = await connection.execute(insert(table).values(**values).on_conflict_do_nothing())
-    return result.rowcount == 1
+    statement = insert(table).values(**values).on_conflict_do_nothing()
+    # Not rowcount, which the library does not keep for an insert on PostgreSQL.
+    inserted = await connection.execute(statement.returning(literal_column("1")))
+    return inserted.first() is not None
 
 
 async def first_row(connection: AsyncConnection, statement: Executable) -> RowMapping | None:
