@@ -7,10 +7,8 @@ prints for people goes through `visible`, so nothing can be shown other than as 
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Final
 
-_HIDDEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _HIDDEN_LETTERS: Final = frozenset(
     # Letters and marks that have no width although their category says otherwise.
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
@@ -23,7 +21,7 @@ def visible(text: str) -> str:
     r"""Return `text` with everything that cannot be seen written as ``\u{…}``.
 
     That is control characters (line breaks and tabs too), escape, direction and zero-width marks,
-    and whatever Unicode has not assigned.
+    every space but the common one, and whatever Unicode has not assigned.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -37,7 +35,5 @@ def shorten(text: str, limit: int) -> str:
 
 def _is_hidden(character: str) -> bool:
     return (
-        unicodedata.category(character) in _HIDDEN_CATEGORIES
-        or character in _HIDDEN_LETTERS
-        or ord(character) in _SUPPLEMENT
+        not character.isprintable() or character in _HIDDEN_LETTERS or ord(character) in _SUPPLEMENT
     )
