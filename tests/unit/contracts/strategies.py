@@ -63,3 +63,8 @@ def near_objects(
     if edit == "add":
         value[draw(keys)] = draw(junk)
     return value
+
+
+def short(value: object) -> str:
+    """Name a test case after its value, however long that is."""
+    return ascii(value)[:40]

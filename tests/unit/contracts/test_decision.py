@@ -16,6 +16,7 @@ from tests.unit.contracts.strategies import (
     PROPERTY,
     TEXTS,
     near_objects,
+    short,
     text_lists,
 )
 from triage.contracts.base import MAX_NAME_CHARS, ContractError
@@ -157,7 +158,7 @@ def test_no_other_field_is_allowed(kind: str, field: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "field", "value"),
     [(kind, field, value) for kind, field, values in WRONG for value in values],
-    ids=str,
+    ids=short,
 )
 def test_wrong_values_are_refused(kind: str, field: str, value: JsonValue) -> None:
     """A wrong type, an empty text, an unknown route or label is refused, and the field named."""
@@ -168,7 +169,7 @@ def test_wrong_values_are_refused(kind: str, field: str, value: JsonValue) -> No
 @pytest.mark.parametrize(
     ("field", "value"),
     [(field, value) for field, values in WRONG_TOOL for value in values],
-    ids=str,
+    ids=short,
 )
 def test_wrong_tool_values_are_refused(field: str, value: JsonValue) -> None:
     """A tool call is as exact as the decision around it."""
@@ -202,7 +203,7 @@ def test_operation_id_is_text_or_null(operation_id: str | None) -> None:
     "value",
     [None, True, 1, "final", [], [CALL], {}, {"kind": None}, {"kind": ["final"]}, {"kind": 1}]
     + [{**FINAL, "kind": kind} for kind in ("", "Final", "finish", "final ", "CALL_TOOL")],
-    ids=str,
+    ids=short,
 )
 def test_what_names_no_kind_is_no_decision(value: JsonValue) -> None:
     """Without one of the three kinds there is no decision."""
@@ -232,7 +233,7 @@ def test_empty_lists_are_a_matter_of_policy() -> None:
         (False, {**REVIEW, "reason": "x" * MAX_DECISION_BYTES}),
         (False, _with_tool(arguments={"path": "x" * MAX_DECISION_BYTES})),
     ],
-    ids=lambda value: str(value)[:60],
+    ids=short,
 )
 def test_sizes_are_bounded(accepted: bool, value: JsonValue) -> None:
     """Names, lists and the whole decision are taken up to their limits, and not beyond."""

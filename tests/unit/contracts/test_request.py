@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 
 from tests.unit.contracts.source_model import accepts_request
-from tests.unit.contracts.strategies import JSON_VALUES, PROPERTY, TEXTS, near_objects, text_lists
+from tests.unit.contracts.strategies import (
+    JSON_VALUES,
+    PROPERTY,
+    TEXTS,
+    near_objects,
+    short,
+    text_lists,
+)
 from triage.contracts.base import (
     MAX_BODY_CHARS,
     MAX_PATH_CHARS,
@@ -106,7 +113,7 @@ def test_only_an_object_is_a_request(value: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("field", TEXT_FIELDS)
-@pytest.mark.parametrize("value", NOT_TEXT, ids=repr)
+@pytest.mark.parametrize("value", NOT_TEXT, ids=short)
 def test_text_fields_take_only_text(field: str, value: JsonValue) -> None:
     """A number, boolean, list or object never stands in for text."""
     with pytest.raises(ContractError, match=rf"^request\.{field}: "):
@@ -114,7 +121,7 @@ def test_text_fields_take_only_text(field: str, value: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("field", TEXT_FIELDS)
-@pytest.mark.parametrize("value", BLANK, ids=repr)
+@pytest.mark.parametrize("value", BLANK, ids=short)
 def test_text_fields_are_not_blank(field: str, value: str) -> None:
     """Text that only looks like something, of any white space, is refused."""
     with pytest.raises(ContractError, match=rf"^request\.{field}: .*must not be blank$"):
@@ -129,7 +136,7 @@ def test_text_fields_are_bounded(field: str, limit: int) -> None:
         parse_request(_with(**{field: "x" * (limit + 1)}))
 
 
-@pytest.mark.parametrize("value", NOT_PATHS, ids=repr)
+@pytest.mark.parametrize("value", NOT_PATHS, ids=short)
 def test_changed_paths_is_a_list_of_non_empty_texts(value: JsonValue) -> None:
     """A wrong list, or one wrong item in it, is refused."""
     with pytest.raises(ContractError, match=r"^request\.changed_paths"):
@@ -200,7 +207,7 @@ def test_accepts_what_the_source_accepts() -> None:
         ("request_id", "invalid"),
         (None, "invalid"),
     ],
-    ids=str,
+    ids=short,
 )
 def test_claimed_request_id(value: JsonValue, expected: str) -> None:
     """Refused input still answers under the id that it gave, as text, or under ``invalid``."""
