@@ -172,14 +172,14 @@ class ToolRegistry:
 
 
 def _problems(spec: ToolSpec) -> Iterator[str]:
-    if not spec.name.isidentifier() or not spec.purpose.strip():
-        yield "it needs an identifier as name, and a purpose"
-    if not spec.arguments:
-        yield "it needs an argument schema"
     missing = [part.name for part in fields(spec) if getattr(spec, part.name) is None]
     if missing:
         yield f"it has no {', '.join(missing)}"
         return
+    if not spec.name.isidentifier() or not spec.purpose.strip():
+        yield "it needs an identifier as name, and a purpose"
+    if not spec.arguments:
+        yield "it needs an argument schema"
     if spec.timeout_ms <= 0 or spec.retry.max_attempts < 1:
         yield "it needs a timeout and a retry rule"
     if spec.side_effect and not spec.idempotency:
