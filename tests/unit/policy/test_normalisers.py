@@ -1,0 +1,108 @@
+"""Normalisers: a tool's result becomes bounded evidence with an id, or a tool error."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from pydantic import JsonValue
+
+from tests.unit.contracts.strategies import JSON_VALUES, PROPERTY, near_objects, short
+from triage.contracts.base import MAX_NAME_CHARS
+from triage.contracts.canonical import canonical_json, clean
+from triage.policy.tools import (
+    BUILTIN_TOOLS,
+    FACT_NAMES,
+    MAX_RESULT_BYTES,
+    Normaliser,
+    NormalResult,
+    ToolResultError,
+    normalise_by_digest,
+    normalise_lookup,
+)
+
+LOOKUP: dict[str, JsonValue] = {
+    "evidence_id": "owners-api",
+    "owner": "backend-team",
+    "allowed_labels": ["bug"],
+    "policy_id": "P-1",
+}
+
+
+def test_a_lookup_keeps_its_own_evidence_id() -> None:
+    """The source's ids stay what decisions cite; facts are the few fields that are checked."""
+    assert NormalResult(
+        evidence_id="owners-api",
+        facts={"owner": "backend-team", "allowed_labels": ["bug"]},
+        content={"owner": "backend-team", "allowed_labels": ["bug"], "policy_id": "P-1"},
+    ) == normalise_lookup("lookup_component_owner", LOOKUP)
+
+
+@pytest.mark.parametrize("evidence_id", [None, "", 1, True, [], {}, "x" * (MAX_NAME_CHARS + 1)])
+def test_a_lookup_without_a_usable_evidence_id_is_an_error(evidence_id: JsonValue) -> None:
+    """Evidence that no decision could cite is a tool error."""
+    with pytest.raises(ToolResultError, match="no usable evidence id"):
+        normalise_lookup("t", {**LOOKUP, "evidence_id": evidence_id})
+
+
+def test_a_lookup_must_name_its_evidence() -> None:
+    """A result that names no evidence id at all is a tool error."""
+    with pytest.raises(ToolResultError, match="no usable evidence id"):
+        normalise_lookup("t", {"owner": "backend-team"})
+
+
+@pytest.mark.parametrize("value", [None, True, 1, "owners-api", [], [LOOKUP]], ids=short)
+def test_only_an_object_is_a_result(value: JsonValue) -> None:
+    """Both normalisers refuse what is not an object."""
+    for normalise in (normalise_lookup, normalise_by_digest):
+        with pytest.raises(ToolResultError, match="did not return an object"):
+            normalise("t", value)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_what_json_cannot_hold_is_a_tool_error(number: float) -> None:
+    """A NaN from a tool is that tool's error, with no other exception in the way."""
+    for normalise in (normalise_lookup, normalise_by_digest):
+        with pytest.raises(ToolResultError, match="NaN"):
+            normalise("t", {**LOOKUP, "score": number})
+
+
+def test_other_tools_are_cited_by_digest() -> None:
+    """The same content has the same id, and other content or another tool another one."""
+    first = normalise_by_digest("read_note", {"text": "a"})
+    assert first.evidence_id == normalise_by_digest("read_note", {"text": "a"}).evidence_id
+    assert first.evidence_id != normalise_by_digest("read_note", {"text": "b"}).evidence_id
+    assert first.evidence_id != normalise_by_digest("read_page", {"text": "a"}).evidence_id
+    name, digest = first.evidence_id.rsplit("-", 1)
+    assert ("read_note", 16) == (name, len(digest))
+    assert set(digest) <= set("0123456789abcdef")
+
+
+@pytest.mark.parametrize("normalise", [normalise_lookup, normalise_by_digest])
+def test_results_are_size_capped(normalise: Normaliser) -> None:
+    """A result of exactly the cap is kept whole, and one byte more is a tool error, not a cut."""
+    room = MAX_RESULT_BYTES - len(canonical_json({"text": ""}))
+    full: dict[str, JsonValue] = {"evidence_id": "e", "text": "x" * room}
+    assert room == len(str(normalise("t", full).content["text"]))
+    with pytest.raises(ToolResultError, match=f"more than {MAX_RESULT_BYTES} bytes"):
+        normalise("t", {**full, "text": "x" * (room + 1)})
+
+
+@PROPERTY
+@given(near_objects(dict.fromkeys(("evidence_id", *FACT_NAMES), JSON_VALUES)))
+def test_any_result_is_bounded_evidence_or_a_tool_error(value: dict[str, JsonValue]) -> None:
+    """Whatever a tool returns, evidence is canonical, bounded and free of lone surrogates."""
+    for normalise in (normalise_lookup, normalise_by_digest):
+        try:
+            result = normalise("t", value)
+        except ToolResultError:
+            continue
+        data = canonical_json(result.content)
+        assert len(data) <= MAX_RESULT_BYTES
+        assert result.content == clean(result.content, "it")
+        assert 0 < len(result.evidence_id) <= MAX_NAME_CHARS
+        assert set(result.facts) == set(FACT_NAMES) & set(result.content)
+
+
+def test_builtin_tools_keep_the_sources_ids() -> None:
+    """All three built-in tools use the source document's evidence ids."""
+    assert all(spec.normalise is normalise_lookup for spec in BUILTIN_TOOLS)
