@@ -141,8 +141,8 @@ SECURITY_HINTS: Final = _terms("""
 """)
 """Words that often mean security: they raise in prose, but not in a pasted log or a template."""
 
-NOT_SECURITY: Final = _terms("401 unauthorized, unauthorized 401, 401 unauthorised")
-"""Status lines that would raise every report of a failed call."""
+NOT_SECURITY: Final = _terms("401 unauthorised, 401 unauthorized, security md, unauthorized 401")
+"""Status lines that would raise every report of a failed call, and the file that says how to."""
 
 SECRETS: Final = _terms("""
     api keys?, cookies?, credentials?, credit cards?, e ?mail addresses, passwd, passwords?,

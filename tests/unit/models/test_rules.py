@@ -195,6 +195,14 @@ def test_a_hidden_order_changes_nothing() -> None:
     assert play(MODEL, plain) == play(MODEL, issue("Crash on save", order + "It crashes.", API))
 
 
+def test_security_words_after_a_long_log_are_seen() -> None:
+    """Cutting a long body does not lower a report whose point stands at its end."""
+    body = "It fails:\n" + "line of output\n" * 5_000 + "An attacker can trigger this."
+    decision = play(MODEL, issue("Job fails", body, API)).decision
+    assert isinstance(decision, RequestReview)
+    assert "security_review" == decision.route
+
+
 @pytest.mark.parametrize("body", HOSTILE, ids=lambda body: ascii(body[:6]))
 def test_a_huge_body_is_judged_at_once(body: str) -> None:
     """One megabyte of any shape is judged in well under 50 ms of processor time."""
