@@ -79,5 +79,5 @@ def may_decide(approver: str, trust: Trust) -> bool:
 
 
 def _folded(login: str) -> str:
-    """Logins are compared without case, blanks around them and a leading ``@``."""
-    return login.strip().lstrip("@").strip().casefold()
+    """Logins are compared without case, blanks and a leading ``@``: they hold none of these."""
+    return "".join(login.split()).lstrip("@").casefold()
