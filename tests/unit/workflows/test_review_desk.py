@@ -1,0 +1,145 @@
+"""The desk: the first review that counts decides, and every other one is refused."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.unit.workflows.builders import (
+    DEADLINE,
+    DIGEST,
+    IN_TIME,
+    OTHER_DIGEST,
+    a_pending_view,
+    a_review,
+)
+from triage.contracts.approval import RefusalCode, Verdict
+from workflows.approval_gate import Trust
+from workflows.review_desk import Decided, ReviewDesk
+from workflows.state import RunState
+
+
+@pytest.fixture
+def state() -> RunState:
+    """Return the state that the desk writes to."""
+    return RunState()
+
+
+@pytest.fixture
+def desk(state: RunState) -> ReviewDesk:
+    """Return a desk that waits for a decision, in a run with local trust."""
+    desk = ReviewDesk(state)
+    desk.trust = Trust(local=True, author="octo")
+    desk.open(a_pending_view())
+    return desk
+
+
+def test_nobody_is_trusted_before_the_run_says_so(state: RunState) -> None:
+    """A desk fails closed until its run has pinned who is trusted."""
+    desk = ReviewDesk(state)
+    desk.open(a_pending_view())
+    assert desk.receive(a_review(), "signal", IN_TIME) is RefusalCode.UNAUTHORISED
+
+
+def test_early_reviews_are_refused_and_not_stored(state: RunState) -> None:
+    """A review that comes before the wait does not count once the wait begins."""
+    desk = ReviewDesk(state)
+    desk.trust = Trust(local=True, author=None)
+    assert desk.receive(a_review(), "signal", IN_TIME) is RefusalCode.NOT_PENDING
+    desk.open(a_pending_view())
+    assert desk.decided is None
+
+
+def test_an_open_desk_shows_what_is_pending(desk: ReviewDesk, state: RunState) -> None:
+    """What the `pending` query shows is what is waited for, and nothing else is changed."""
+    assert a_pending_view() == state.pending
+    assert (0, []) == (state.version, state.refusals)
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_the_first_review_that_counts_decides(desk: ReviewDesk, verdict: Verdict) -> None:
+    """Approval or rejection: the first one wins, and later ones are duplicates."""
+    first = a_review(verdict=verdict, digest=DIGEST)
+    assert desk.receive(first, "update", IN_TIME) is None
+    for other in Verdict:
+        later = a_review(approver="bob", verdict=other)
+        assert desk.receive(later, "signal", IN_TIME) is RefusalCode.DUPLICATE
+    assert Decided(first, "update", IN_TIME) == desk.decided
+
+
+def test_a_refused_review_decides_nothing(desk: ReviewDesk) -> None:
+    """Reviews that do not count leave the place free for the one that does."""
+    for wrong, code in (
+        (a_review("op-1"), RefusalCode.NOT_PENDING),
+        (a_review(version=2), RefusalCode.STALE_VERSION),
+        (a_review(digest=OTHER_DIGEST), RefusalCode.DIGEST_MISMATCH),
+        (a_review(approver="octo"), RefusalCode.UNAUTHORISED),
+    ):
+        assert code is desk.receive(wrong, "signal", IN_TIME)
+        assert desk.decided is None
+    assert desk.receive(a_review(), "signal", IN_TIME) is None
+
+
+def test_the_deadline_is_absolute(desk: ReviewDesk) -> None:
+    """However many bad messages come before, a review at the deadline is too late."""
+    for minutes in range(30, 0, -1):
+        desk.receive(a_review(version=2), "signal", DEADLINE - timedelta(minutes=minutes))
+    assert desk.check(a_review(), IN_TIME) is None
+    assert desk.receive(a_review(), "signal", DEADLINE) is RefusalCode.EXPIRED
+
+
+def test_a_check_changes_nothing(desk: ReviewDesk, state: RunState) -> None:
+    """Asking whether a review would count neither decides nor records."""
+    before = state.view()
+    assert desk.check(a_review(), IN_TIME) is None
+    assert desk.check(a_review(version=9), IN_TIME) is RefusalCode.STALE_VERSION
+    assert desk.decided is None
+    assert before == state.view()
+
+
+def test_a_closed_desk_waits_for_nothing(desk: ReviewDesk, state: RunState) -> None:
+    """After the wait nothing is pending, and what was decided stays for the loop to act on."""
+    desk.receive(a_review(), "signal", IN_TIME)
+    desk.close()
+    assert desk.receive(a_review(approver="bob"), "signal", IN_TIME) is RefusalCode.NOT_PENDING
+    assert state.pending is None
+    assert desk.decided is not None
+    assert desk.decided.review.approver == "ann"
+
+
+def test_the_next_operation_needs_its_own_decision(desk: ReviewDesk) -> None:
+    """A decision never carries over to what is pending next, even under the same operation id."""
+    desk.receive(a_review(), "signal", IN_TIME)
+    desk.close()
+    desk.open(a_pending_view(version=6))
+    assert desk.decided is None
+    assert desk.receive(a_review(), "signal", IN_TIME) is RefusalCode.STALE_VERSION
+    assert desk.receive(a_review(version=6), "signal", IN_TIME) is None
+
+
+def test_refusals_are_kept_with_code_and_time(desk: ReviewDesk, state: RunState) -> None:
+    """A refusal records what was claimed and when; a malformed message claims nothing."""
+    desk.refuse(RefusalCode.EXPIRED, DEADLINE, a_review(approver="bob"))
+    desk.refuse(RefusalCode.MALFORMED, IN_TIME)
+    first, second = (refusal.model_dump() for refusal in state.refusals)
+    assert {
+        "code": "expired",
+        "operation_id": "op-105",
+        "version": 3,
+        "approver": "bob",
+        "at": "2030-01-02T12:00:00+00:00",
+    } == first
+    assert ("malformed", None, None, None) == (
+        second["code"],
+        second["operation_id"],
+        second["version"],
+        second["approver"],
+    )
+
+
+def test_refusals_do_not_grow_without_bound(desk: ReviewDesk, state: RunState) -> None:
+    """A flood of bad messages keeps fifty records and the true count."""
+    for _ in range(1_000):
+        desk.refuse(RefusalCode.MALFORMED, IN_TIME)
+    assert (50, 1_000) == (len(state.refusals), state.refusals_total)
