@@ -1,0 +1,165 @@
+"""Reaches Temporal from a command, within a bounded time.
+
+Why it exists: no command may hang. A server that is gone, a namespace that does not exist and a
+queue that nobody polls each end as a sentence that says which it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+)
+from temporalio.common import RawValue
+from temporalio.service import RPCError, RPCStatusCode
+
+from triage import connection
+from triage.cli.errors import InputError, RefusedError, UnreachableError
+from triage.settings import Settings, load_settings
+
+ANSWER_SECONDS: Final = 12.0
+"""How long a command waits for Temporal as a whole."""
+
+RPC_TIMEOUT: Final = timedelta(seconds=5)
+QUERY_TIMEOUT: Final = timedelta(seconds=8)
+ID_PREFIX: Final = "triage-"
+NO_WORKER_HINT: Final = "start one with 'triage up' or 'python -m worker', then ask again"
+
+_STALE_POLLER: Final = timedelta(seconds=90)
+_NO_ANSWER: Final = frozenset(
+    {
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.FAILED_PRECONDITION,
+        RPCStatusCode.UNAVAILABLE,
+    }
+)
+
+
+class NoWorkerError(UnreachableError):
+    """The server answers, but no worker does."""
+
+    def __init__(self, message: str = "no worker answered") -> None:
+        super().__init__(message, NO_WORKER_HINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A workflow execution that exists."""
+
+    handle: WorkflowHandle[Any, Any]
+    description: WorkflowExecutionDescription
+
+    @property
+    def id(self) -> str:
+        """The workflow id."""
+        return self.handle.id
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still runs."""
+        return self.description.status is WorkflowExecutionStatus.RUNNING
+
+    @property
+    def execution_status(self) -> str:
+        """Temporal's word for where the execution stands, in small letters."""
+        status = self.description.status
+        return "unknown" if status is None else status.name.lower()
+
+
+@asynccontextmanager
+async def bounded(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
+    """End whatever is inside after `seconds`.
+
+    Raises:
+        UnreachableError: time ran out.
+    """
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        message = f"Temporal did not answer within {seconds:.0f} seconds"
+        raise UnreachableError(message, "run 'triage doctor' to see what is reachable") from None
+
+
+async def connect() -> tuple[Client, Settings]:
+    """Load the settings and connect."""
+    settings = load_settings()
+    return await connection.connect(settings), settings
+
+
+async def find_run(client: Client, name: str) -> Run:
+    """Find the run whose workflow id is `name`, or ``triage-<name>``.
+
+    Raises:
+        InputError: no workflow can have such an id.
+        RefusedError: there is none.
+    """
+    if not name or not name.isprintable():
+        raise InputError("this is not the id of a run: it is empty or holds control characters")
+    for workflow_id in dict.fromkeys((name, f"{ID_PREFIX}{name}")):
+        handle = client.get_workflow_handle(workflow_id)
+        try:
+            return Run(handle, await handle.describe(rpc_timeout=RPC_TIMEOUT))
+        except RPCError as error:
+            if error.status not in {RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT}:
+                raise
+    raise RefusedError(
+        f"there is no run {name}, nor {ID_PREFIX}{name}", "'triage list' shows the runs"
+    )
+
+
+async def ask(handle: WorkflowHandle[Any, Any], query: str) -> bytes:
+    """Return a query's answer as JSON bytes.
+
+    Raises:
+        NoWorkerError: nobody answered in time.
+        RefusedError: the run could not answer.
+    """
+    try:
+        answer = await handle.query(query, result_type=RawValue, rpc_timeout=QUERY_TIMEOUT)
+    except WorkflowQueryFailedError as error:
+        raise RefusedError(f"the run could not answer: {error.message}") from None
+    except RPCError as error:
+        if error.status in _NO_ANSWER:
+            raise NoWorkerError from None
+        raise
+    data: bytes = answer.payload.data
+    return data or b"null"
+
+
+async def live_pollers(client: Client, queue: str, kind: TaskQueueType.ValueType) -> int:
+    """Count the workers that polled `queue` lately.
+
+    A worker that was killed still counts for up to 90 seconds.
+    """
+    reply = await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
+        ),
+        timeout=RPC_TIMEOUT,
+    )
+    oldest = datetime.now(UTC) - _STALE_POLLER
+    times = (poller.last_access_time.ToDatetime(tzinfo=UTC) for poller in reply.pollers)
+    return sum(time >= oldest for time in times)
+
+
+async def has_worker(client: Client, settings: Settings) -> bool:
+    """Whether a worker polls for triage runs."""
+    kind = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
+    return await live_pollers(client, settings.task_queue, kind) > 0

@@ -1,0 +1,165 @@
+"""Follows a run to its response, saying on the way what it does and what it waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from typing import Any, Final
+
+from pydantic import ValidationError
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.service import RPCError
+
+from triage.cli.clients import ask, has_worker
+from triage.cli.errors import CliError, RefusedError
+from triage.cli.output import Format, put, put_json, say
+from triage.contracts import names
+from triage.contracts.failures import FAILURES
+from triage.contracts.response import TriageResponse
+from triage.contracts.state import PendingView, StateView
+from triage.settings import Settings
+
+FIRST_PAUSE_SECONDS: Final = 0.2
+LONGEST_PAUSE_SECONDS: Final = 2.0
+SILENCE_SECONDS: Final = 3.0
+
+
+class Progress:
+    """Says each change of a run's state once."""
+
+    def __init__(self, workflow_id: str) -> None:
+        self._workflow_id = workflow_id
+        self._seen: tuple[object, ...] = ()
+
+    def tell(self, state: StateView) -> None:
+        """Say where the run stands, if that is new."""
+        seen = (state.status, state.version, state.pending is not None)
+        if seen == self._seen or state.response is not None:
+            return
+        self._seen = seen
+        last = state.tool_sequence[-1:] if state.status.value.startswith("tool_") else ()
+        say(" ".join((f"  {state.status.value}", *last, f"(version {state.version})")))
+        if state.pending is not None:
+            say(*pending_lines(state.pending), review_hint(self._workflow_id, state.pending))
+
+
+async def follow(
+    client: Client, settings: Settings, handle: WorkflowHandle[Any, TriageResponse]
+) -> TriageResponse:
+    """Wait for the run's response, however long a person takes.
+
+    Raises:
+        RefusedError: the run ended without a response.
+    """
+    result = asyncio.ensure_future(handle.result())
+    telling = asyncio.ensure_future(_tell(client, settings, handle))
+    try:
+        return await result
+    except WorkflowFailureError as error:
+        raise platform_fault(error) from None
+    finally:
+        result.cancel()
+        telling.cancel()
+
+
+async def _tell(client: Client, settings: Settings, handle: WorkflowHandle[Any, Any]) -> None:
+    """Ask for the state now and then, until cancelled; what cannot be told is left out."""
+    progress, pause = Progress(handle.id), FIRST_PAUSE_SECONDS
+    watching = asyncio.ensure_future(_watch_for_worker(client, settings))
+    try:
+        while True:
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+            try:
+                state = StateView.model_validate_json(await ask(handle, names.QUERY_STATE))
+            except (CliError, RPCError, ValidationError):
+                continue
+            watching.cancel()
+            progress.tell(state)
+    finally:
+        watching.cancel()
+
+
+async def _watch_for_worker(client: Client, settings: Settings) -> None:
+    """Say so, once, when nobody is there to do the work."""
+    await asyncio.sleep(SILENCE_SECONDS)
+    try:
+        if not await has_worker(client, settings):
+            say(waiting_for_worker(settings))
+    except RPCError:
+        say("Temporal does not answer at the moment; still trying")
+
+
+def waiting_for_worker(settings: Settings) -> str:
+    """Return the sentence for a queue that nobody polls."""
+    return (
+        f"no worker polls the queue {settings.task_queue!r} at the moment: the run begins when one "
+        "does ('triage up', or 'python -m worker')"
+    )
+
+
+def platform_fault(error: WorkflowFailureError) -> RefusedError:
+    """Return what to tell about a run that ended without a response."""
+    cause = error.cause
+    deeper = cause.__cause__ or cause
+    return RefusedError(
+        f"the run ended without a response, as a fault of the platform: {deeper}",
+        "look at the worker's log; no outcome of the triage itself ends a run this way",
+    )
+
+
+def put_response(response: TriageResponse, format_: Format) -> None:
+    """Print a response."""
+    if format_ is Format.JSON:
+        put_json(response.model_dump(mode="json"))
+    else:
+        put(*response_lines(response))
+
+
+def response_lines(response: TriageResponse) -> list[str]:
+    """Return a response for people, one fact a line."""
+    lines = [
+        f"status      {response.status.value}",
+        f"route       {response.route or '-'}",
+        f"labels      {', '.join(response.labels) or '-'}",
+        f"owner       {response.owner or '-'}",
+        f"evidence    {', '.join(response.evidence_ids) or '-'}",
+        f"reason      {response.reason}",
+    ]
+    if response.failure is not None:
+        info = FAILURES[response.failure]
+        lines += [
+            f"failure     {response.failure.value} ({info.group.value})",
+            f"fixed by    {info.owner}",
+            f"next step   {info.next_step}",
+        ]
+    return [*lines, f"steps       {response.steps}, of them retries {response.retries}"]
+
+
+def pending_lines(pending: PendingView) -> list[str]:
+    """Return exactly what a reviewer is asked to approve."""
+    target = pending.target
+    place = f"{target.get('tracker')}:{target.get('repository')}#{target.get('issue')}"
+    added = [label for label in pending.labels_after if label not in pending.labels_before]
+    return [
+        f"  operation   {pending.operation_id} at version {pending.version}: {pending.tool}",
+        f"  target      {place}",
+        f"  before      {_quoted(pending.labels_before)}",
+        f"  after       {_quoted(pending.labels_after)}",
+        f"  adds        {_quoted(added)}",
+        f"  digest      {pending.digest}",
+        f"  proposed    by {pending.proposed_by}, {pending.proposed_at}",
+        f"  expires     {pending.expires_at}",
+    ]
+
+
+def review_hint(workflow_id: str, pending: PendingView) -> str:
+    """Return the line that approves what is pending."""
+    words = (workflow_id, pending.operation_id)
+    quoted = " ".join(shlex.quote(word) for word in words)
+    return f"waits for a person: triage approve {quoted} --version {pending.version}"
+
+
+def _quoted(labels: tuple[str, ...] | list[str]) -> str:
+    """Labels may hold commas and spaces, so each stands in quotes."""
+    return ", ".join(f'"{label}"' for label in labels) or "none"
