@@ -25,7 +25,7 @@ def evaluate(
     file: Annotated[Path, typer.Argument(metavar="FIXTURE", help="A fixture of cases.")],
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Run the cases of a fixture as real workflows and grade them; exit 1 if one fails."""
+    """Run a fixture's cases as workflows and grade them."""
     from triage.cli import evaluating  # noqa: PLC0415 - see triage.cli.main
 
     evaluating.evaluate(file, format_)
@@ -50,7 +50,7 @@ def replay(
     ] = 60,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Replay recorded histories through today's code; exit 1 if one no longer fits."""
+    """Hold recorded histories against today's code."""
     from triage.cli import replaying  # noqa: PLC0415 - see triage.cli.main
 
     replaying.replay(files, timeout, format_)
@@ -69,7 +69,7 @@ def schema(
 
 
 def doctor(format_: FormatOption = Format.TEXT) -> None:
-    """Check settings, server, database, model and tracker, and say what to do."""
+    """Check what everything needs, and say what to do."""
     from triage.cli import doctor as checks  # noqa: PLC0415 - see triage.cli.main
 
     checks.doctor(format_)

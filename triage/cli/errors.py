@@ -114,6 +114,7 @@ _KNOWN: Final[dict[str, Callable[[BaseException], CliError]]] = {
     "triage.settings_sources.SettingsError": _told(
         InputError, "correct the setting; 'triage doctor' shows all of them"
     ),
+    "triage.connection.ServerUnreachable": _told(UnreachableError),
     "triage.evaluation.fixture.FixtureError": _told(InputError),
     "triage.storage.errors.StorageUnavailable": _told(UnreachableError, _DOCTOR),
     "triage.storage.errors.StorageMisconfigured": _told(UnreachableError, _DOCTOR),

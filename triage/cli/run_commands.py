@@ -57,7 +57,7 @@ def start(
     ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Start a triage; with --wait print its response, whatever it is."""
+    """Start a triage, and with --wait print its response."""
     from triage.cli import starting  # noqa: PLC0415 - see triage.cli.main
 
     starting.start(
@@ -79,7 +79,7 @@ def list_runs(
 
 
 def show(run: Run, format_: FormatOption = Format.TEXT) -> None:
-    """Show where a run stands, what it rests on and what it waits for."""
+    """Show where a run stands and what it waits for."""
     from triage.cli import showing  # noqa: PLC0415 - see triage.cli.main
 
     showing.show(run, format_)

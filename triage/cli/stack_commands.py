@@ -23,7 +23,7 @@ def demo(
         typer.Option("--keep", help="Keep the data in this folder.  [default: nothing is kept]"),
     ] = None,
 ) -> None:
-    """Run everything on this machine once, print what came of it, and leave nothing running."""
+    """Show everything on this machine, then leave nothing running."""
     from triage.cli import demo as demonstration  # noqa: PLC0415 - see triage.cli.main
 
     demonstration.demo(keep)

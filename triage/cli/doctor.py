@@ -1,0 +1,111 @@
+"""`triage doctor`: checks what everything else needs, and says what to do.
+
+Why it exists: most of what goes wrong on a new machine is one of a few things, and each has one
+remedy. Nothing is changed by looking, and nothing here waits for longer than its bound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import shutil
+import sys
+import sysconfig
+from collections.abc import Awaitable, Iterator
+from typing import Final
+
+import typer
+
+from triage.cli.findings import Finding, Level
+from triage.cli.output import Format, put, put_json
+from triage.cli.running import run
+from triage.settings import Settings, SettingsError, config_file, load_settings
+
+OLDEST_PYTHON: Final = (3, 11)
+CHECK_SECONDS: Final = 8.0
+FAILED: Final = 1
+UNREACHABLE: Final = 3
+
+
+def doctor(format_: Format) -> None:
+    """Print one row for each check.
+
+    Raises:
+        typer.Exit: with 3 when a service is unreachable, with 1 when something else is wrong.
+    """
+    findings = [*_machine(), *_configured()]
+    if format_ is Format.JSON:
+        put_json([finding.to_json() for finding in findings])
+    else:
+        for finding in findings:
+            put(*finding.lines())
+    failed = [finding for finding in findings if finding.level is Level.FAIL]
+    if failed:
+        raise typer.Exit(UNREACHABLE if any(f.is_service for f in failed) else FAILED)
+
+
+def _machine() -> Iterator[Finding]:
+    version = platform.python_version()
+    if sys.version_info >= OLDEST_PYTHON:
+        yield Finding("python", Level.OK, version)
+    else:
+        yield Finding("python", Level.FAIL, version, "use Python 3.11 or newer")
+    scripts = sysconfig.get_path("scripts")
+    binary = shutil.which("temporal", path=scripts) or shutil.which("temporal")
+    if binary:
+        yield Finding("temporal", Level.OK, binary)
+    else:
+        advice = "'make setup' installs it; demo, up and evaluate start a server with it"
+        yield Finding("temporal", Level.WARN, "the temporal program is not there", advice)
+
+
+def _configured() -> Iterator[Finding]:
+    """Check what the settings name, if the settings themselves can be used."""
+    try:
+        settings = load_settings()
+        file = config_file()
+    except SettingsError as error:
+        for problem in error.problems:
+            yield Finding("settings", Level.FAIL, problem, "correct it; the rest was not checked")
+        return
+    source = f"the environment and {file}" if file else "the environment alone"
+    yield Finding("settings", Level.OK, f"from {source}; data in {settings.home}")
+    yield from run(_services(settings))
+
+
+async def _services(settings: Settings) -> list[Finding]:
+    """Check everything that may take time, side by side."""
+    # Slow to load, and of no use while the settings cannot be read.
+    from triage.cli import database_check, temporal_check  # noqa: PLC0415 - see above
+
+    found = await asyncio.gather(
+        _within("server", temporal_check.check(settings)),
+        _within("database", database_check.check(settings)),
+    )
+    return [finding for findings in found for finding in findings] + [*_adapters(settings)]
+
+
+async def _within(name: str, check: Awaitable[list[Finding]]) -> list[Finding]:
+    try:
+        return await asyncio.wait_for(check, CHECK_SECONDS)
+    except TimeoutError:
+        detail = f"no answer within {CHECK_SECONDS:.0f} seconds"
+        return [Finding(name, Level.FAIL, detail, "check that it is up", is_service=True)]
+
+
+def _adapters(settings: Settings) -> Iterator[Finding]:
+    from triage.models.factory import KINDS, known_names  # noqa: PLC0415 - as above
+
+    kind = settings.model.partition(":")[0]
+    if kind in KINDS:
+        yield Finding("model", Level.OK, settings.model)
+    else:
+        advice = f"set TRIAGE_MODEL to one of: {known_names()}"
+        yield Finding("model", Level.FAIL, f"{kind} is not built in", advice)
+    if settings.tracker == "local":
+        yield Finding("tracker", Level.OK, "local, in the database")
+    else:
+        advice = "set TRIAGE_TRACKER to local"
+        yield Finding("tracker", Level.FAIL, f"{settings.tracker} is not built in", advice)
+    trust = "count" if settings.local_trust else "count with the embedded server only"
+    yield Finding("approvals", Level.OK, f"unsigned ones {trust}")
