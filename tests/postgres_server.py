@@ -11,6 +11,7 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -82,7 +83,7 @@ def _server(programs: Path, folder: Path) -> Iterator[str]:
         _wait_until_ready(server, folder)
         yield url
     finally:
-        server.terminate()  # after a yield that failed, too
+        server.send_signal(signal.SIGINT)  # at once, without waiting for who is still connected
         try:
             server.wait(timeout=10)
         except subprocess.TimeoutExpired:

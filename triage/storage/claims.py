@@ -21,6 +21,7 @@ from triage.storage.operations import (
     OperationRow,
     Reservation,
     Reserved,
+    Settled,
     Timings,
 )
 from triage.storage.rows import insert_first
@@ -53,8 +54,10 @@ async def claim(
     if await insert_first(connection, operations, _first_values(row, owner, now, timings)):
         return await _first_claim(connection, row, approval, owner, now, timings)
     record = await locked(connection, row.operation_key)
-    if record is None:
-        raise StorageUnavailable("the operation was purged at this moment: try again")
+    if record is None:  # purged at this moment
+        if (over := await _purged_answer(connection, row)) is not None:
+            return over
+        raise StorageUnavailable("the operation vanished while it was claimed: try again")
     now = await store.now(connection)
     answer = judge(record, row, owner, now, timings)
     if isinstance(answer, Reserved) and answer.taken_over:
@@ -73,17 +76,26 @@ async def _first_claim(
 ) -> Reservation:
     """Finish a claim whose row was just inserted, unless the write was done and purged before."""
     # Only now: a purge that ended while we inserted has left its tombstone for us to see.
-    left = await purged(connection, row.operation_key)
-    if left is not None:
+    if (over := await _purged_answer(connection, row)) is not None:
         key = operations.c.operation_key == row.operation_key
         await connection.execute(delete(operations).where(key))
-        digest, over = left
-        mismatch = Conflict(code=ConflictCode.DIGEST_MISMATCH, state=over.state)
-        return over if digest == row.digest else mismatch
+        return over
     await _hold_approval(connection, row, approval, now)
     told: dict[str, JsonValue] = {"epoch": 1, "owner": owner}
     await audit_move(connection, row, OperationState.RESERVED, now, told)
     return Reserved(epoch=1, lease_until=lease_end(now, timings))
+
+
+async def _purged_answer(
+    connection: AsyncConnection, row: OperationRow
+) -> Settled | Conflict | None:
+    left = await purged(connection, row.operation_key)
+    if left is None:
+        return None
+    digest, over = left
+    if digest != row.digest:
+        return Conflict(code=ConflictCode.DIGEST_MISMATCH, state=over.state)
+    return over
 
 
 async def _take_over(

@@ -22,8 +22,10 @@ from triage.storage.columns import UtcDateTime
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable, translate
 from triage.storage.sqlite import prepare_file, set_up_connections, turn_on_wal
 
-# Longer than SQLite's busy timeout, so that its own clearer error comes first.
 DEFAULT_TRANSACTION_SECONDS: Final = 40.0
+# Of a transaction's time, what SQLite may spend waiting: its own, clearer error comes first. A
+# thread that waits cannot be called back, so a cancelled task waits with it.
+_SQLITE_BUSY_SHARE: Final = 0.75
 _POSTGRESQL_LIMITS: Final = text(
     "SET LOCAL lock_timeout = '30s'; "
     "SET LOCAL statement_timeout = '30s'; "
@@ -51,7 +53,7 @@ class Store:
         self.address = address
         self._offset = offset
         self._transaction_seconds = transaction_seconds
-        self._engine = _engine_for(address)
+        self._engine = _engine_for(address, transaction_seconds)
         self._writer = self._engine.execution_options(triage_write=True)
         # SQLite has one writer; waiting here is fair, waiting inside SQLite is by chance.
         self._turn = asyncio.Lock() if address.is_sqlite else nullcontext()
@@ -139,10 +141,10 @@ class Store:
             raise translate(error, place) from None
 
 
-def _engine_for(address: Address) -> AsyncEngine:
+def _engine_for(address: Address, transaction_seconds: float) -> AsyncEngine:
     if address.is_sqlite:
         engine = create_async_engine(address.url, hide_parameters=True)
-        set_up_connections(engine)
+        set_up_connections(engine, transaction_seconds * _SQLITE_BUSY_SHARE)
         return engine
     return _postgresql_engine(address.url)
 

@@ -69,6 +69,15 @@ _POSTGRESQL: Final[dict[str, tuple[_Kind, str]]] = {
     "XX": (StorageMisconfigured, "PostgreSQL reports damaged data: restore a backup"),
 }
 
+# A connection that fails comes without a SQLSTATE, so by what the server says in English.
+_POSTGRESQL_CONNECT: Final = (
+    (re.compile(r'FATAL:  database ".*" does not exist'), "3D000"),
+    (re.compile(r"FATAL:  (password|[\w-]+) authentication failed|FATAL:  role "), "28P01"),
+    (re.compile(r"FATAL:  no pg_hba.conf entry"), "28000"),
+    (re.compile(r"FATAL:  (sorry, too many clients|remaining connection slots)"), "53300"),
+    (re.compile(r"FATAL:  the database system is"), "57P03"),
+)
+
 # By the first words of SQLite's name for the fault.
 _SQLITE: Final[dict[str, tuple[_Kind, str]]] = {
     "SQLITE_FULL": (StorageUnavailable, "the disk is full: make room"),
@@ -135,8 +144,12 @@ def _code_of(cause: BaseException | None) -> str:
     if isinstance(cause, sqlite3.Error):
         return getattr(cause, "sqlite_errorname", "")
     if isinstance(cause, psycopg.Error):
-        return cause.sqlstate or ""
+        return cause.sqlstate or _code_of_connect(str(cause))
     return ""
+
+
+def _code_of_connect(said: str) -> str:
+    return next((code for pattern, code in _POSTGRESQL_CONNECT if pattern.search(said)), "")
 
 
 def _rejected(cause: BaseException | None, place: str) -> StorageRejected:

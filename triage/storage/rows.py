@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from sqlalchemy import Executable, Table, literal_column
+from sqlalchemy import Executable, Result, Table, literal_column
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,7 +23,7 @@ async def insert_first(
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     statement = insert(table).values(**values).on_conflict_do_nothing()
     # Not rowcount, which the library does not keep for an insert on PostgreSQL.
-    inserted = await connection.execute(statement.returning(literal_column("1")))
+    inserted: Result[Any] = await connection.execute(statement.returning(literal_column("1")))
     return inserted.first() is not None
 
 

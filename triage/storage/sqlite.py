@@ -13,11 +13,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from triage.storage.errors import StorageMisconfigured
 
 _PRIVATE: Final = 0o600
-_PRAGMAS: Final = (
-    "PRAGMA busy_timeout = 30000",  # first: the others may have to wait too
-    "PRAGMA synchronous = FULL",
-    "PRAGMA foreign_keys = ON",
-)
 
 
 def prepare_file(path: Path) -> None:
@@ -45,15 +40,25 @@ def prepare_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def set_up_connections(engine: AsyncEngine) -> None:
-    """Make every connection of `engine` careful, and its write transactions IMMEDIATE."""
+def set_up_connections(engine: AsyncEngine, busy_seconds: float) -> None:
+    """Make every connection of `engine` careful, and its write transactions IMMEDIATE.
+
+    Args:
+        engine: one that made no connection yet.
+        busy_seconds: how long to wait for another process that writes.
+    """
+    pragmas = (
+        f"PRAGMA busy_timeout = {busy_seconds * 1000:.0f}",  # first: the others may wait too
+        "PRAGMA synchronous = FULL",
+        "PRAGMA foreign_keys = ON",
+    )
 
     @event.listens_for(engine.sync_engine, "connect")
     def on_connect(connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's own
         # The driver must not open transactions by itself: it would open deferred ones.
         connection.isolation_level = None
         cursor = connection.cursor()
-        for pragma in _PRAGMAS:
+        for pragma in pragmas:
             cursor.execute(pragma)
         cursor.close()
 

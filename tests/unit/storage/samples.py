@@ -21,7 +21,9 @@ RECEIPT = b'{"applied_by_us":true,"labels":["bug"]}'
 
 
 def operation(
-    key: str = "op_1", labels: tuple[str, ...] = ("bug",), **changes: Any
+    key: str = "op_1",
+    labels: tuple[str, ...] = ("bug",),
+    **changes: Any,  # noqa: ANN401 - any field's value
 ) -> OperationRow:
     """A write that adds `labels` to one issue."""
     target = {"issue": "ISSUE-101"}
@@ -42,7 +44,10 @@ def operation(
     return replace(row, **changes)
 
 
-def approval(row: OperationRow, **changes: Any) -> ApprovalRow:
+def approval(
+    row: OperationRow,
+    **changes: Any,  # noqa: ANN401 - any field's value
+) -> ApprovalRow:
     """A reviewer's approval of exactly `row`."""
     given = ApprovalRow(
         approval_id=f"approval-{row.operation_key}-{row.version}",
@@ -59,7 +64,10 @@ def approval(row: OperationRow, **changes: Any) -> ApprovalRow:
     return replace(given, **changes)
 
 
-def record(state: OperationState, **changes: Any) -> OperationRecord:
+def record(
+    state: OperationState,
+    **changes: Any,  # noqa: ANN401 - any field's value
+) -> OperationRecord:
     """A ledger row in `state`, dispatched long before `NOW` if that state implies it."""
     long_ago = NOW - timedelta(days=1)
     possible = state not in {OperationState.RESERVED, OperationState.CANCELLED}

@@ -1,0 +1,103 @@
+"""Evidence stands once a step, and outlives its content as locator and digest."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from triage.contracts.canonical import digest_of_bytes
+from triage.storage.engine import Store
+from triage.storage.evidence import EvidenceRow, EvidenceStore
+
+CONTENT = b'{"owner":"docs-team"}'
+ROW = EvidenceRow(
+    scope="scope",
+    version=3,
+    evidence_id="owners-docs",
+    tool="lookup_component_owner",
+    arguments=b'{"path":"docs/x.md"}',
+    source="rules\x00",
+    locator="CODEOWNERS@abc#L12\ud800",
+    digest=digest_of_bytes(CONTENT),
+    content=CONTENT,
+    size_bytes=len(CONTENT),
+)
+
+
+@pytest.fixture
+def evidence(store: Store) -> EvidenceStore:
+    """The evidence of a store."""
+    return EvidenceStore(store)
+
+
+async def _now(store: Store) -> datetime:
+    async with store.read() as connection:
+        return await store.now(connection)
+
+
+async def test_evidence_comes_back_as_it_was_put(evidence: EvidenceStore) -> None:
+    """Every field is kept exactly."""
+    stored = await evidence.put(ROW)
+    assert [stored] == await evidence.load("scope", before_version=4)
+    assert asdict(ROW) == {name: getattr(stored, name) for name in asdict(ROW)}
+
+
+async def test_the_first_result_of_a_step_stands(evidence: EvidenceStore) -> None:
+    """A read that runs twice gives the run what its first attempt found."""
+    first = await evidence.put(ROW)
+    again = replace(ROW, evidence_id="other", content=b"other", digest="sha256:other")
+    assert first == await evidence.put(again)
+    assert [first] == await evidence.load("scope", before_version=100)
+
+
+async def test_attempts_that_race_agree(evidence: EvidenceStore) -> None:
+    """Attempts at the same time all get the one result that stands."""
+    rows = [replace(ROW, evidence_id=f"e{number}") for number in range(10)]
+    assert 1 == len(set(await asyncio.gather(*(evidence.put(row) for row in rows))))
+
+
+async def test_a_run_sees_its_own_evidence_of_before(evidence: EvidenceStore) -> None:
+    """Evidence is given in order, up to the version that asks, and of this run only."""
+    for version in (9, 3, 6):
+        await evidence.put(replace(ROW, version=version))
+    await evidence.put(replace(ROW, scope="other"))
+    loaded = await evidence.load("scope", before_version=9)
+    assert [3, 6] == [row.version for row in loaded]
+    assert [] == await evidence.load("scope", before_version=3)
+
+
+async def test_content_expires_and_the_rest_stays(evidence: EvidenceStore, store: Store) -> None:
+    """Expired content reads as gone, before and after it is purged; everything else stays."""
+    expired = replace(ROW, expires_at=await _now(store))
+    stored = await evidence.put(expired)
+    assert stored.content is None
+    for removed in (1, 0):
+        assert removed == await evidence.purge_expired()
+        assert [stored] == await evidence.load("scope", before_version=4)
+    assert (ROW.locator, ROW.digest, ROW.size_bytes) == (
+        stored.locator,
+        stored.digest,
+        stored.size_bytes,
+    )
+
+
+async def test_a_purge_takes_only_what_is_due(evidence: EvidenceStore, store: Store) -> None:
+    """Content that has not expired, or never does, stays; a purge is bounded."""
+    now = await _now(store)
+    for version in range(3):
+        await evidence.put(replace(ROW, version=version, expires_at=now))
+    await evidence.put(replace(ROW, version=3, expires_at=now + timedelta(days=30)))
+    await evidence.put(replace(ROW, version=4))
+    moment = now + timedelta(seconds=1)
+    assert [2, 1, 0] == [await evidence.purge_expired(moment, limit=2) for _ in range(3)]
+    loaded = await evidence.load("scope", before_version=5)
+    assert [None, None, None, CONTENT, CONTENT] == [row.content for row in loaded]
+
+
+async def test_empty_content_is_not_gone(evidence: EvidenceStore) -> None:
+    """A tool that found nothing to say is told apart from content that expired."""
+    stored = await evidence.put(replace(ROW, content=b"", size_bytes=0))
+    assert b"" == stored.content
