@@ -9,10 +9,11 @@ from __future__ import annotations
 from temporalio import activity
 
 from activities.heartbeat import heartbeats
-from activities.label_write import LabelWrite, found
+from activities.label_write import LabelWrite
 from activities.services import Services
 from triage.contracts.names import ACTIVITY_APPLY_LABELS, ACTIVITY_PREVIEW_OPERATION
 from triage.contracts.payloads import Preview, PreviewRequest, WriteRequest, WriteResult
+from triage.trackers.base import IssueNotFound
 
 
 class PreviewActivities:
@@ -26,7 +27,9 @@ class PreviewActivities:
         """Return the issue's labels before and after, and its content's digest."""
         target = request.target
         tracker = self._services.trackers[target.tracker]
-        issue = found(await tracker.get_issue(target.repository, target.issue))
+        issue = await tracker.get_issue(target.repository, target.issue)
+        if isinstance(issue, IssueNotFound):
+            return Preview(gone=True)
         inventory = await tracker.label_inventory(target.repository)
         return Preview(
             labels_before=tuple(sorted(issue.labels)),

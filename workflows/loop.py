@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from triage.contracts.base import ContractError
@@ -301,6 +301,8 @@ class TriageLoop:
         try:
             evidence = await calls.read(tool, request)
         except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
             failure = _read_failure(error)
             reason = "timed out" if failure is FailureClass.TOOL_TIMEOUT else "failed"
             return tool_fault(self._state, failure, f"{tool.name} {reason}")

@@ -161,13 +161,9 @@ class Writer:
         self, intent: Intent, operation: Operation
     ) -> tuple[Ending | None, Decided | None]:
         shown = await calls.preview(PreviewRequest(target=self.target, labels=operation.labels))
-        if shown.missing:
-            self._note(operation, "blocked")
-            reason = "the tracker does not have every label of this write"
-            return review(FailureClass.POLICY_BLOCK, reason, intent.proposal), None
-        if shown.content_digest != self._context.content_digest:
-            reason = "the issue changed after it was read"
-            return self._conflict(operation, reason, intent.proposal), None
+        problem = self._unshowable(operation, shown, intent.proposal)
+        if problem is not None:
+            return problem, None
         decided = await self._decision(intent, operation, shown)
         if self._interrupted():
             self._note(operation, "withdrawn")
@@ -176,6 +172,22 @@ class Writer:
             return None, decided
         state = "expired" if decided is None else "rejected"
         return self._unapproved(intent, operation, state), None
+
+    def _unshowable(
+        self, operation: Operation, shown: Preview, proposal: Proposal
+    ) -> Ending | None:
+        """Stop what the tracker could not carry out, or what was decided on other content."""
+        if shown.gone:
+            self._note(operation, "blocked")
+            reason = "the tracker has no such issue any more"
+            return tool_fault(self._state, FailureClass.TOOL_ERROR, reason, proposal)
+        if shown.missing:
+            self._note(operation, "blocked")
+            reason = "the tracker does not have every label of this write"
+            return review(FailureClass.POLICY_BLOCK, reason, proposal)
+        if shown.content_digest != self._context.content_digest:
+            return self._conflict(operation, "the issue changed after it was read", proposal)
+        return None
 
     async def _decision(
         self, intent: Intent, operation: Operation, shown: Preview

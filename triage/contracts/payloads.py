@@ -172,12 +172,17 @@ class PreviewRequest(Contract):
 
 
 class Preview(Contract):
-    """Result of `preview_operation`; `missing` are labels that the tracker does not have."""
+    """Result of `preview_operation`.
 
-    labels_before: tuple[str, ...]
-    labels_after: tuple[str, ...]
+    `missing` are labels that the tracker does not have; `gone` says that it has no such issue, and
+    everything else is then empty.
+    """
+
+    labels_before: tuple[str, ...] = ()
+    labels_after: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    content_digest: str
+    content_digest: str = ""
+    gone: bool = False
 
 
 class Approval(Contract):
