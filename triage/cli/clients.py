@@ -34,7 +34,7 @@ ANSWER_SECONDS: Final = 12.0
 """How long a command waits for Temporal as a whole."""
 
 RPC_TIMEOUT: Final = timedelta(seconds=5)
-QUERY_TIMEOUT: Final = timedelta(seconds=8)
+QUERY_TIMEOUT: Final = timedelta(seconds=6)
 ID_PREFIX: Final = "triage-"
 NO_WORKER_HINT: Final = "start one with 'triage up' or 'python -m worker', then ask again"
 
@@ -159,7 +159,19 @@ async def live_pollers(client: Client, queue: str, kind: TaskQueueType.ValueType
     return sum(time >= oldest for time in times)
 
 
-async def has_worker(client: Client, settings: Settings) -> bool:
-    """Whether a worker polls for triage runs."""
-    kind = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
-    return await live_pollers(client, settings.task_queue, kind) > 0
+async def has_worker(client: Client, queue: str) -> bool:
+    """Whether a worker that carries runs on polls `queue`."""
+    return await live_pollers(client, queue, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW) > 0
+
+
+async def ask_run(client: Client, run: Run, query: str) -> bytes:
+    """Return a query's answer, at once if it is plain that nobody will answer.
+
+    Raises:
+        NoWorkerError: nobody polls the run's queue, or nobody answered in time.
+        RefusedError: the run could not answer.
+    """
+    queue = run.description.task_queue
+    if not await has_worker(client, queue):
+        raise NoWorkerError(f"no worker polls the queue {queue}")
+    return await ask(run.handle, query)

@@ -84,7 +84,7 @@ async def _watch_for_worker(client: Client, settings: Settings) -> None:
     """Say so, once, when nobody is there to do the work."""
     await asyncio.sleep(SILENCE_SECONDS)
     try:
-        if not await has_worker(client, settings):
+        if not await has_worker(client, settings.task_queue):
             say(waiting_for_worker(settings))
     except RPCError:
         say("Temporal does not answer at the moment; still trying")

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue, ValidationError
-from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
+from temporalio.client import (
+    Client,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from triage.cli.clients import NoWorkerError, Run, ask, bounded, connect, find_run
+from triage.cli.clients import NoWorkerError, Run, ask_run, bounded, connect, find_run
 from triage.cli.errors import InputError, RefusedError, UnreachableError
 from triage.cli.following import pending_lines
 from triage.cli.output import Format, put, put_json, say
@@ -88,16 +92,16 @@ async def _review(name: str, review: Review) -> ReviewAnswer:
             raise RefusedError(f"{run.id} is no triage: there is nothing to decide")
         if not run.is_open:
             raise _ended(run)
-        state = await _state(run)
+        state = await _state(client, run)
         return await _send(run, _bound(review, state.pending), state.version)
 
 
-async def _state(run: Run) -> StateView:
+async def _state(client: Client, run: Run) -> StateView:
     """Return the run's state, once its pending operation has been shown."""
     try:
-        state = StateView.model_validate_json(await ask(run.handle, names.QUERY_STATE))
-    except NoWorkerError:
-        raise NoWorkerError("no worker answered; nothing was sent") from None
+        state = StateView.model_validate_json(await ask_run(client, run, names.QUERY_STATE))
+    except NoWorkerError as error:
+        raise NoWorkerError(f"{error}; nothing was sent") from None
     except ValidationError:
         raise RefusedError("the worker runs another version of this program") from None
     if state.pending is None:

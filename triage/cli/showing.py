@@ -11,10 +11,9 @@ from temporalio.client import WorkflowFailureError
 from temporalio.common import RawValue
 
 from triage.cli.clients import (
-    NO_WORKER_HINT,
     NoWorkerError,
     Run,
-    ask,
+    ask_run,
     bounded,
     connect,
     find_run,
@@ -27,7 +26,7 @@ from triage.cli.following import (
     response_lines,
     review_hint,
 )
-from triage.cli.output import Format, put, put_json, put_raw_json, say
+from triage.cli.output import Format, put, put_json, put_raw_json
 from triage.cli.running import run as run_coroutine
 from triage.contracts import names
 from triage.contracts.approval import REFUSAL_MEANING
@@ -55,7 +54,7 @@ async def _show(name: str, format_: Format) -> None:
             return
         fault = await _fault(run)
         try:
-            answer = await ask(run.handle, names.QUERY_STATE)
+            answer = await ask_run(client, run, names.QUERY_STATE)
         except CliError as error:
             if fault is not None:
                 raise fault from None
@@ -96,10 +95,9 @@ async def _show_without_worker(run: Run, format_: Format, error: CliError) -> No
     if run.execution_status == "completed":
         response = await _result(run)
         put_response(response, format_)
-        say("no worker answered, so this is the response alone", f"hint: {NO_WORKER_HINT}")
-        raise NoWorkerError
+        raise NoWorkerError(f"{error}, so this is the response alone")
     if isinstance(error, NoWorkerError):
-        raise NoWorkerError(f"{run.id} is {run.execution_status}; {_why_silent(run)}")
+        raise NoWorkerError(f"{run.id} is {run.execution_status}; {_why_silent(run, error)}")
     raise error
 
 
@@ -108,11 +106,11 @@ async def _result(run: Run) -> TriageResponse:
     return TriageResponse.model_validate_json(raw.payload.data)
 
 
-def _why_silent(run: Run) -> str:
+def _why_silent(run: Run, error: NoWorkerError) -> str:
     task = run.description.raw_description.pending_workflow_task
     if task.attempt > 1:
         return f"a worker has failed to carry it on {task.attempt - 1} times: look at its log"
-    return "no worker answered, so nobody can tell more"
+    return f"{error}, so nobody can tell more"
 
 
 async def _show_other(run: Run, format_: Format) -> None:

@@ -94,7 +94,7 @@ async def _start(checked: Checked, *, wait: bool, format_: Format) -> None:
     if not wait:
         async with bounded():
             _tell_started(handle, checked, format_)
-            if not await has_worker(client, settings):
+            if not await has_worker(client, settings.task_queue):
                 say(following.waiting_for_worker(settings))
         return
     say(f"started {handle.id}")
