@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -18,7 +18,6 @@ from triage.contracts.base import ContractError
 
 MAX_DEPTH = 40
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
-_NOT_FINITE = "NaN and infinity are not JSON"
 _TWICE = "an object has the same key twice"
 
 
@@ -68,7 +67,7 @@ def parse_json(data: bytes, what: str) -> JsonValue:
     try:
         # Given bytes, json.loads would guess the encoding and let encoded surrogates pass.
         text = data.decode("utf-8-sig")
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_unique)
     except ContractError as error:
         raise ContractError(f"{what}: {error}") from None
     except RecursionError:
@@ -90,7 +89,7 @@ def clean(value: JsonValue, what: str, depth: int = 0) -> JsonValue:
     if depth > MAX_DEPTH:
         raise ContractError(f"{what}: {_TOO_DEEP}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ContractError(f"{what}: {_NOT_FINITE}")
+        raise ContractError(f"{what}: NaN and infinity are not JSON")
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, list):
@@ -115,7 +114,3 @@ def _unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     if len(result) != len(pairs):
         raise ContractError(_TWICE)
     return result
-
-
-def _refuse_constant(_: str) -> NoReturn:
-    raise ContractError(_NOT_FINITE)
