@@ -11,8 +11,14 @@ import re
 import sqlite3
 from typing import Final
 
-import psycopg
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 
@@ -124,7 +130,7 @@ def translate(error: SQLAlchemyError, place: str) -> StorageError:
     if isinstance(error, PoolTimeoutError):
         return StorageUnavailable(f"{place}: every connection is in use: try again")
     cause = error.orig if isinstance(error, DBAPIError) else None
-    if isinstance(error, IntegrityError) or isinstance(cause, psycopg.DataError):
+    if isinstance(error, IntegrityError | DataError):
         return _rejected(cause, place)
     code = _code_of(cause)
     table = _SQLITE if code.startswith("SQLITE_") else _POSTGRESQL
@@ -143,9 +149,14 @@ def _look_up(table: dict[str, tuple[_Kind, str]], code: str) -> tuple[_Kind | No
 def _code_of(cause: BaseException | None) -> str:
     if isinstance(cause, sqlite3.Error):
         return getattr(cause, "sqlite_errorname", "")
-    if isinstance(cause, psycopg.Error):
-        return cause.sqlstate or _code_of_connect(str(cause))
+    if _is_postgresqls(cause):
+        return getattr(cause, "sqlstate", None) or _code_of_connect(str(cause))
     return ""
+
+
+def _is_postgresqls(cause: BaseException | None) -> bool:
+    """Whether psycopg raised it; psycopg is not imported here, for those who use SQLite only."""
+    return type(cause).__module__.partition(".")[0] == "psycopg"
 
 
 def _code_of_connect(said: str) -> str:
@@ -154,15 +165,15 @@ def _code_of_connect(said: str) -> str:
 
 def _rejected(cause: BaseException | None, place: str) -> StorageRejected:
     constraint = ""
-    if isinstance(cause, psycopg.Error):
-        constraint = cause.diag.constraint_name or ""
+    if _is_postgresqls(cause):
+        constraint = getattr(getattr(cause, "diag", None), "constraint_name", None) or ""
     elif found := _SQLITE_CONSTRAINT.search(str(cause)):
         constraint = found.group(1)
     return StorageRejected(f"{place}: a row was refused ({constraint or 'no name'})", constraint)
 
 
 def _unknown(error: SQLAlchemyError, cause: BaseException | None, place: str) -> StorageError:
-    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError | OSError):
+    if isinstance(error, OperationalError | InterfaceError) and _is_postgresqls(cause):
         return StorageUnavailable(
             f"{place}: not reachable: is the server up, and the address right?"
         )
