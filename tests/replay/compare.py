@@ -1,0 +1,58 @@
+"""Replays histories with the sandbox and without it, and compares all that they do.
+
+Run as a process of its own: it prints one JSON line a file, ``{"file", "ok", "error",
+"commands"}``, where `commands` are the lines of `CommandWatch`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from temporalio.client import WorkflowHistory
+from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+
+import worker
+from tests.replay.commands import CommandWatch, recorded_arguments
+from triage.replay import read_history, replay_failure
+
+
+async def compare(file: Path) -> tuple[str | None, list[str]]:
+    """Return how the two replays of one history differ, or from the history, and the commands."""
+    history = read_history(file)
+    sandboxed, problem = await _watched(history, SandboxedWorkflowRunner())
+    bare, bare_problem = await _watched(history, UnsandboxedWorkflowRunner())
+    recorded = recorded_arguments(history)
+    if problem or bare_problem:
+        return f"sandboxed: {problem}; unsandboxed: {bare_problem}", sandboxed.lines
+    if (sandboxed.lines, sandboxed.arguments) != (bare.lines, bare.arguments):
+        return "the sandbox changes what the workflow does", sandboxed.lines
+    if recorded != sandboxed.arguments[: len(recorded)]:
+        return f"other arguments than recorded: {sandboxed.arguments}", sandboxed.lines
+    return None, sandboxed.lines
+
+
+async def _watched(
+    history: WorkflowHistory, runner: WorkflowRunner
+) -> tuple[CommandWatch, str | None]:
+    watch = CommandWatch()
+    problem = await replay_failure(history, worker.WORKFLOWS, runner=runner, interceptors=[watch])
+    return watch, problem
+
+
+async def main() -> int:
+    """Compare all files that are named."""
+    status = 0
+    for name in sys.argv[1:]:
+        error, commands = await compare(Path(name))
+        answer = {"file": name, "ok": error is None, "error": error, "commands": commands}
+        print(json.dumps(answer), flush=True)  # noqa: T201 - its answer
+        status = status or int(error is not None)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,165 @@
+"""Where histories are recorded: a dev server, the production workers, and faults on request.
+
+Why it exists: every ending of a run has to be recorded, also those that only a slow tool, a
+tracker that loses its answer or a model that is still thinking can bring about. Which fault a run
+meets is told by its own input (a path, a repository), so all recordings share one worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+from unittest import mock
+
+from pydantic import JsonValue
+from temporalio.testing import WorkflowEnvironment
+
+import worker
+from activities.reads import READ_HANDLERS, RawRead, ReadHandler, lookup_component_owner
+from activities.services import Services
+from tests.workflow.world import SERVER_FLAGS, World, binary
+from triage.contracts.canonical import canonical_json, digest_of_bytes
+from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, TASK_QUEUE
+from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
+from triage.converter import data_converter
+from triage.policy.rules import Rules
+from triage.settings import Settings
+from triage.storage.engine import Store
+from triage.trackers.base import (
+    IssueNotFound,
+    LabelsAdded,
+    TrackedIssue,
+    TrackerTimeout,
+    TrackerUnavailable,
+)
+from triage.trackers.local import LocalTracker
+
+IDENTITY: Final = "recorder"
+"""Stands in every history where the SDK would write a process id and a host name."""
+
+SECRET: Final = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyz"
+"""What a careless tool returns, and what its error says; no history may hold it."""
+
+SLOW, BROKEN, LEAKY, FORGETFUL = "slow.py", "broken.py", "leaky.py", "forgetful.py"
+LOST_ANSWER, LOST_ISSUE = "completed-write-read-back", "review-write-outcome-unknown"
+
+
+class FaultyTracker(LocalTracker):
+    """A local tracker that fails in two repositories, and only there."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._lost: set[str] = set()
+
+    async def add_labels(
+        self, repository: str, number: str, labels: Sequence[str], *, by: str, operation_key: str
+    ) -> LabelsAdded:
+        """Write as ever, and say so, except where the answer or the issue gets lost."""
+        if repository == LOST_ISSUE:
+            self._lost.add(repository)
+            raise TrackerUnavailable("no answer", effect_possible=True)
+        added = await super().add_labels(
+            repository, number, labels, by=by, operation_key=operation_key
+        )
+        if repository == LOST_ANSWER and added.added:
+            raise TrackerTimeout("the answer got lost")
+        return added
+
+    async def get_issue(self, repository: str, number: str) -> TrackedIssue | IssueNotFound:
+        """Return the issue, unless it cannot be read any more."""
+        if repository in self._lost:
+            raise TrackerUnavailable("no answer", effect_possible=False)
+        return await super().get_issue(repository, number)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldServices(Services):
+    """Services whose recorded model thinks, for some scripts, until it is let go on."""
+
+    holds: dict[str, asyncio.Event] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+
+    async def load_script(self, digest: str) -> list[JsonValue] | None:
+        """Return the script; the first time is when the run is pinned, and never waits."""
+        self.asked[digest] += 1
+        if digest in self.holds and self.asked[digest] > 1:
+            await self.holds[digest].wait()
+        return await super().load_script(digest)
+
+    def hold(self, script: list[JsonValue]) -> asyncio.Event:
+        """Make the model that plays `script` think until the returned event is set."""
+        return self.holds.setdefault(digest_of_bytes(canonical_json(script)), asyncio.Event())
+
+
+def faulty_lookup(services: Services) -> ReadHandler:
+    """Return a handler of the owner lookup that fails for some paths."""
+
+    async def lookup(arguments: Mapping[str, JsonValue], rules: Rules) -> RawRead:
+        path = arguments["path"]
+        if path == SLOW:
+            await asyncio.sleep(5)
+        if path == BROKEN:
+            raise RuntimeError(f"401 for token {SECRET}")
+        if path == LEAKY:
+            value: JsonValue = {"owner": f"team {SECRET}", "evidence_id": "owners-leaky"}
+            return RawRead(value, source=rules.name, locator="leaky")
+        if path == FORGETFUL:
+            await services.documents.purge_expired(now=datetime.now(UTC) + timedelta(days=4_000))
+        return await lookup_component_owner(arguments, rules)
+
+    return lookup
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage(World):
+    """A world on which recordings are made, on the queue that production uses.
+
+    Attributes:
+        services: with their faults.
+        thoughts: for runs whose model thinks, by workflow id, what lets it go on.
+    """
+
+    services: HeldServices
+    thoughts: dict[str, asyncio.Event] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def opened_stage(home: Path) -> AsyncIterator[Stage]:
+    """Start a server and the workers that `worker.py` builds, with the faults of this module."""
+    settings = Settings(
+        home=home,
+        task_queue=TASK_QUEUE,
+        local_trust=True,
+        model="rules",
+        tracker="local",
+        lease_seconds=1,
+        quiet_period_seconds=1,
+    )
+    async with (
+        await WorkflowEnvironment.start_local(
+            identity=IDENTITY,
+            data_converter=data_converter,
+            search_attributes=SEARCH_ATTRIBUTES,
+            dev_server_existing_path=binary(),
+            dev_server_extra_args=SERVER_FLAGS,
+        ) as server,
+        worker.open_services(settings) as opened,
+    ):
+        services = await _with_faults(opened, settings)
+        faults = {ACTIVITY_LOOKUP_OWNER: faulty_lookup(services)}
+        with mock.patch.dict(READ_HANDLERS, faults):
+            decide, write = worker.build_workers(server.client, settings, services)
+        async with decide, write:
+            yield Stage(client=server.client, services=services, queue=TASK_QUEUE)
+
+
+async def _with_faults(services: Services, settings: Settings) -> HeldServices:
+    values = {part.name: getattr(services, part.name) for part in fields(services)}
+    tracker = FaultyTracker(await Store.open(settings.database_url))
+    return HeldServices(**{**values, "trackers": {"local": tracker}})
