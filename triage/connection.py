@@ -30,6 +30,8 @@ T = TypeVar("T")
 DEFAULT_ADDRESS: Final = "localhost:7233"
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
 _EXIT_PAUSE_SECONDS: Final = 0.05
+_ABANDON_PAUSE_SECONDS: Final = 0.3
+"""What the SDK gets to drop an attempt: left alone it panics, or hangs, when the program ends."""
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}")
 _TLS_SIGNS = ("InvalidCertificate", "InvalidMessage", "PrivateKeyParse", "tls", "Certificate")
 _REASONS = {
@@ -70,7 +72,7 @@ async def connect(
     configuration it is ``default`` on localhost:7233.
 
     Raises:
-        ServerUnreachable: or one of its kinds, after `timeout_seconds` at most.
+        ServerUnreachable: or one of its kinds, little after `timeout_seconds` at most.
         BadConnectionSettings: the configuration cannot be used.
     """
     config = _load()
@@ -81,6 +83,7 @@ async def connect(
             client = await Client.connect(**config, data_converter=data_converter)
             await _find_namespace(client, timeout_seconds)
     except TimeoutError:
+        await asyncio.sleep(_ABANDON_PAUSE_SECONDS)
         raise _unreachable(address, f"no answer within {timeout_seconds:g} s") from None
     except ValueError:
         raise BadConnectionSettings(
