@@ -1,0 +1,130 @@
+"""A server and a worker for the time of one command, with nothing in them but this command's.
+
+Why it exists: an evaluation must give the same answers on every machine, whatever is configured
+there and whatever ran before. Of the user's set-up only the Temporal server is shared, and only
+where an address or a profile names one; queue, worker and database are new and go away again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, TypeVar
+from uuid import uuid4
+
+from temporalio.client import Client
+
+from triage import connection
+from triage.embedded import EmbeddedError, EmbeddedServer, WorkerProcess
+from triage.settings import Role, Settings
+from triage.settings_sources import CONFIG_VARIABLE
+
+T = TypeVar("T")
+
+# A local write that was cut takes effect at once or never: nothing is gained by waiting longer.
+_QUIET_PERIOD_SECONDS: Final = 1.0
+_SHUTDOWN_GRACE_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A client of the server, and what the worker on it was told."""
+
+    client: Client
+    settings: Settings
+    _server: EmbeddedServer | None
+    _worker: WorkerProcess
+
+    async def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run `main` to its end, and stop it if the worker or the server ends first.
+
+        Raises:
+            EmbeddedError: one of them ended; the message has what it said last.
+        """
+        work, fault = asyncio.ensure_future(main), asyncio.ensure_future(self._fault())
+        try:
+            await asyncio.wait({work, fault}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise await fault
+            return await work
+        finally:
+            work.cancel()
+            fault.cancel()
+            await asyncio.gather(work, fault, return_exceptions=True)
+
+    async def _fault(self) -> EmbeddedError:
+        """Wait until something ends that should not."""
+        if self._server is None:
+            await self._worker.wait()
+            return self._worker_ended()
+        ends = [asyncio.ensure_future(end) for end in (self._server.wait(), self._worker.wait())]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+        return (
+            EmbeddedError("the Temporal server ended") if ends[0].done() else self._worker_ended()
+        )
+
+    def _worker_ended(self) -> EmbeddedError:
+        return EmbeddedError(f"the worker ended:\n{self._worker.last_lines()}")
+
+
+@asynccontextmanager
+async def own_stack(settings: Settings, purpose: str) -> AsyncIterator[Stack]:
+    """Start what a command needs, and leave nothing of it behind.
+
+    Args:
+        settings: the user's; only what cannot change an answer is kept of them.
+        purpose: a short word that the task queue is named with.
+
+    Raises:
+        ServerUnreachable: the configured server cannot be used.
+        EmbeddedError: the server or the worker did not start.
+    """
+    with TemporaryDirectory(prefix="triage-", ignore_cleanup_errors=True) as folder:
+        ours = _private(settings, Path(folder), purpose)
+        environment = {CONFIG_VARIABLE: str(_empty_file(Path(folder)))}
+        async with AsyncExitStack() as running:
+            server = None
+            if connection.is_configured():
+                client = await connection.connect(ours)
+            else:
+                server = await running.enter_async_context(EmbeddedServer())
+                client = server.client
+                environment |= server.environment()
+            worker = await running.enter_async_context(WorkerProcess(ours, environment))
+            yield Stack(client, ours, server, worker)
+
+
+def _private(settings: Settings, folder: Path, purpose: str) -> Settings:
+    return settings.model_copy(
+        update={
+            "home": folder,
+            "database_url": f"sqlite+aiosqlite:///{folder / 'triage.db'}",
+            "policy": None,
+            "model": "rules",
+            "model_base_url": None,
+            "model_api_key": None,
+            "tracker": "local",
+            "roles": tuple(Role),
+            "local_trust": True,
+            "task_queue": f"triage-{purpose}-{uuid4().hex}",
+            "quiet_period_seconds": _QUIET_PERIOD_SECONDS,
+            "shutdown_grace_seconds": _SHUTDOWN_GRACE_SECONDS,
+            "allow_remote_sqlite": True,
+            "log_level": "error",
+        }
+    )
+
+
+def _empty_file(folder: Path) -> Path:
+    """Stand in for ``triage.toml``, so that the worker reads nobody's rules or settings."""
+    path = folder / "triage.toml"
+    path.touch()
+    return path
