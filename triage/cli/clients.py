@@ -24,6 +24,7 @@ from temporalio.client import (
     WorkflowQueryFailedError,
 )
 from temporalio.common import RawValue
+from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from triage import connection
@@ -100,7 +101,14 @@ async def bounded(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
 async def connect() -> tuple[Client, Settings]:
     """Load the settings and connect."""
     settings = load_settings()
+    silence_core()
     return await connection.connect(settings), settings
+
+
+def silence_core() -> None:
+    """Keep the SDK's core from printing: it writes to stdout, which belongs to the answer."""
+    runtime = Runtime(telemetry=TelemetryConfig(logging=None))
+    Runtime.set_default(runtime, error_if_already_set=False)
 
 
 async def find_run(client: Client, name: str) -> Run:

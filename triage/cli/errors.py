@@ -115,6 +115,8 @@ _KNOWN: Final[dict[str, Callable[[BaseException], CliError]]] = {
         InputError, "correct the setting; 'triage doctor' shows all of them"
     ),
     "triage.connection.ServerUnreachable": _told(UnreachableError),
+    "triage.embedded.PortBusy": _told(InputError),
+    "triage.embedded.EmbeddedError": _told(UnreachableError, _DOCTOR),
     "triage.evaluation.fixture.FixtureError": _told(InputError),
     "triage.storage.errors.StorageUnavailable": _told(UnreachableError, _DOCTOR),
     "triage.storage.errors.StorageMisconfigured": _told(UnreachableError, _DOCTOR),

@@ -7,6 +7,7 @@ from typing import Final
 
 import typer
 
+from triage.cli.clients import silence_core
 from triage.cli.output import Format, put, put_exactly, put_json, say
 from triage.cli.running import run
 from triage.evaluation.investigate import investigate_file, loop_json, loop_text
@@ -37,6 +38,7 @@ def evaluate(file: Path, format_: Format) -> None:
         FixtureError: the file is no fixture.
         typer.Exit: with 1, when a case failed or an unauthorised effect ran.
     """
+    silence_core()
     evaluation = run(evaluate_file(file, load_settings(), Tally()))
     if format_ is Format.JSON:
         put_json(evaluation.to_json())
@@ -52,6 +54,7 @@ def investigate(file: Path, format_: Format) -> None:
     Raises:
         FixtureError: the file is no incident.
     """
+    silence_core()
     result = run(investigate_file(file, load_settings()))
     if format_ is Format.JSON:
         put_json(loop_json(result))

@@ -11,7 +11,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from triage import connection
-from triage.cli.clients import RPC_TIMEOUT, live_pollers
+from triage.cli.clients import RPC_TIMEOUT, live_pollers, silence_core
 from triage.cli.findings import Finding, Level
 from triage.contracts.names import writes_queue
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
@@ -22,6 +22,7 @@ WORKER_ADVICE: Final = "start one: 'triage up', or 'python -m worker'"
 
 async def check(settings: Settings) -> list[Finding]:
     """Return what there is to say about the server that Temporal's configuration names."""
+    silence_core()
     try:
         client = await connection.connect(settings)
     except connection.ServerUnreachable as error:
