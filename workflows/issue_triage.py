@@ -29,7 +29,7 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.base import ContractError
     from triage.contracts.failures import FailureClass
     from triage.contracts.options import DEFAULT_TENANT
-    from triage.contracts.request import parse_request
+    from triage.contracts.request import TriageRequest, parse_request
     from triage.contracts.response import TriageResponse
     from triage.contracts.search_attributes import (
         TRIAGE_FAILURE,
@@ -54,6 +54,8 @@ class IssueTriage:
         self._state = RunState()
         self._desk = ReviewDesk(self._state)
         self._loop: TriageLoop | None = None
+        self._begun = False
+        self._early_edits: list[TriageRequest] = []
 
     @workflow.run
     async def run(self, *args: Any) -> TriageResponse:  # noqa: ANN401 - whatever was sent
@@ -65,10 +67,12 @@ class IssueTriage:
         start = read_start(args)
         if isinstance(start, RefusedStart):
             ending = failed(FailureClass.INVALID_INPUT, start.reason)
+            self._take_early_edits()
             response = conclude(self._state, start.request_id, ending)
             tenant = DEFAULT_TENANT
         else:
             self._loop = TriageLoop(start, self._state, self._desk)
+            self._take_early_edits()
             ending = await self._loop.run()
             response = conclude(self._state, start.request.request_id, ending)
             tenant = start.options.context.tenant
@@ -91,8 +95,23 @@ class IssueTriage:
 
     def _edit(self, raw: RawValue) -> None:
         request = parse_request(read_json(raw, "edit"))
+        if self._begun:
+            self._change(request)
+        else:
+            # It overtook the run's first task: whether it fits is known once the run has begun.
+            self._early_edits.append(request)
+
+    def _take_early_edits(self) -> None:
+        self._begun = True
+        for request in self._early_edits:
+            try:
+                self._change(request)
+            except ContractError:
+                self._desk.refuse(RefusalCode.MALFORMED, workflow.now())
+
+    def _change(self, request: TriageRequest) -> None:
         if self._loop is None or request.request_id != self._loop.request.request_id:
-            raise ContractError("an edit changes the request of a run that has begun")
+            raise ContractError("an edit is of another request")
         self._loop.edit = request
 
     def _review(self, name: str, raw: RawValue) -> None:

@@ -36,6 +36,8 @@ TRANSITIONS: Final[dict[Status, frozenset[Status]]] = {
 }
 
 MAX_REFUSALS_KEPT: Final = 50
+WITHDRAWN: Final = "withdrawn"
+"""What became of an operation whose wait was ended by an edit."""
 
 
 class IllegalTransition(Exception):  # noqa: N818 - the name says what happened
@@ -44,7 +46,10 @@ class IllegalTransition(Exception):  # noqa: N818 - the name says what happened
 
 @dataclass(slots=True)
 class RunState:
-    """Everything that a run knows about itself; changed only by its workflow."""
+    """Everything that a run knows about itself; changed only by its workflow.
+
+    `applied` maps each operation that was carried out to the labels that it put on.
+    """
 
     status: Status = Status.RECEIVED
     version: int = 0
@@ -58,6 +63,7 @@ class RunState:
     refusals_total: int = 0
     operations: list[OperationView] = field(default_factory=list)
     mutations: list[MutationRecord] = field(default_factory=list)
+    applied: dict[str, frozenset[str]] = field(default_factory=dict)
     tokens: int = 0
     cost_micros: int = 0
     seconds: int = 0
@@ -109,9 +115,14 @@ class RunState:
         del self.refusals[:-MAX_REFUSALS_KEPT]
 
     def operation_conflicts(self, operation: Operation) -> bool:
-        """Whether the operation id was already sent in this run with other content."""
+        """Whether the operation id stands for other content in this run already.
+
+        One that was withdrawn was never sent, so its id is free.
+        """
         return any(
-            view.operation_id == operation.operation_id and view.digest != operation.digest
+            view.operation_id == operation.operation_id
+            and view.digest != operation.digest
+            and view.state != WITHDRAWN
             for view in self.operations
         )
 

@@ -38,10 +38,17 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.state import MutationRecord, OperationView, PendingView
     from workflows import calls
     from workflows.approval_gate import may_decide
-    from workflows.outcomes import NOTHING, Ending, Proposal, review, tool_fault
+    from workflows.outcomes import (
+        NOTHING,
+        Ending,
+        Proposal,
+        review,
+        review_with_evidence,
+        tool_fault,
+    )
     from workflows.review_desk import Decided, ReviewDesk
     from workflows.start import Limits
-    from workflows.state import RunState
+    from workflows.state import WITHDRAWN, RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +88,6 @@ class Writer:
         self._limits = limits
         self._context = context
         self._interrupted = interrupted
-        self._applied_labels: set[str] = set()
-        self._applied_operations: set[str] = set()
         self.waited = timedelta()
 
     async def attempt(self, intent: Intent) -> Ending | None:
@@ -108,7 +113,7 @@ class Writer:
 
     def has_applied(self, labels: tuple[str, ...]) -> bool:
         """Whether this run has put all of `labels` on the issue already (true for no labels)."""
-        return self._applied_labels.issuperset(labels)
+        return frozenset().union(*self._state.applied.values()).issuperset(labels)
 
     def _operation(self, intent: Intent) -> Operation:
         version = self._state.version
@@ -166,7 +171,7 @@ class Writer:
             return problem, None
         decided = await self._decision(intent, operation, shown)
         if self._interrupted():
-            self._note(operation, "withdrawn")
+            self._note(operation, WITHDRAWN)
             return None, None
         if decided is not None and decided.review.verdict is Verdict.APPROVE:
             return None, decided
@@ -271,14 +276,14 @@ class Writer:
                 return tool_fault(self._state, fault, result.detail, intent.proposal)
             case WriteOutcome.UNKNOWN:
                 self._note(operation, "unknown")
-                return review(FailureClass.TOOL_TIMEOUT, result.detail, intent.proposal)
+                fault = FailureClass.TOOL_TIMEOUT
+                return review_with_evidence(self._state, fault, result.detail, intent.proposal)
 
     def _applied(self, intent: Intent, operation: Operation, result: WriteResult) -> None:
         if result.evidence is not None:
             self._state.evidence.append(result.evidence)
-        repeated = operation.operation_id in self._applied_operations
-        self._applied_operations.add(operation.operation_id)
-        self._applied_labels.update(operation.labels)
+        repeated = operation.operation_id in self._state.applied
+        self._state.applied[operation.operation_id] = frozenset(operation.labels)
         self._note(operation, "replayed" if repeated else "applied")
         self._record(intent, "idempotent_replay" if repeated else "approved")
         self._state.move(Status.TOOL_COMPLETE)
