@@ -8,6 +8,8 @@ started it.
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import shutil
 import socket
 import sys
@@ -21,7 +23,6 @@ from typing import Final, Self
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from triage.connection import ServerUnreachable
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.converter import data_converter
 from triage.processes import ChildProcess
@@ -31,6 +32,9 @@ from triage.settings import Settings, as_environment, process_environment
 HOST: Final = "127.0.0.1"
 NAMESPACE: Final = "default"
 START_SECONDS: Final = 30.0
+RETRY_SECONDS: Final = 0.05
+PORT_ATTEMPTS: Final = 3
+SERVER_STARTED: Final = "Temporal Server:"
 STOP_SECONDS: Final = 10.0
 WORKER_READY: Final = "worker ready"
 
@@ -48,12 +52,23 @@ _DYNAMIC_CONFIG: Final = {
 _PRAGMAS: Final = ("journal_mode=wal", "synchronous=2")
 
 
+_BUSY = re.compile(r"port (\d+): .*address already in use")
+
+
 class EmbeddedError(Exception):
     """The embedded server or worker could not be started; the message says what to do."""
 
 
 class PortBusy(EmbeddedError):  # noqa: N818 - names what was found
-    """Another program listens on a port that was asked for."""
+    """Another program listens on a port that was asked for.
+
+    Attributes:
+        port: which one.
+    """
+
+    def __init__(self, port: int) -> None:
+        super().__init__(f"port {port} is taken by another program: stop it, or name another port")
+        self.port = port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,23 +111,14 @@ class EmbeddedServer:
             PortBusy: a given port is taken.
             EmbeddedError: the program is missing, or the server did not come up.
         """
-        options = self._options
-        port = _checked_port(options.port)
-        ui_port = None if options.ui_port is None else _checked_port(options.ui_port)
-        self.address = f"{HOST}:{port}"
-        self.ui_address = None if ui_port is None else f"http://{HOST}:{ui_port}"
-        if options.db_filename:
-            options.db_filename.parent.mkdir(parents=True, exist_ok=True)
-        self._child = await ChildProcess.start(
-            [temporal_program(), *_arguments(options, port, ui_port)],
-            environment=process_environment(),
-            log=options.log,
-        )
-        try:
-            self.client = await self._wait_until_ready(self._child)
-        except BaseException:
-            await self._child.stop(STOP_SECONDS)
-            raise
+        for attempt in range(PORT_ATTEMPTS):
+            try:
+                await self._start()
+            except PortBusy as busy:
+                if busy.port in self._given_ports() or attempt == PORT_ATTEMPTS - 1:
+                    raise
+            else:
+                break
         return self
 
     async def __aexit__(
@@ -121,9 +127,9 @@ class EmbeddedServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the server."""
+        """Stop the server: in order where it keeps data, at once where it has none to lose."""
         if self._child:
-            await self._child.stop(STOP_SECONDS)
+            await self._child.stop(STOP_SECONDS if self._options.db_filename else 0)
 
     @property
     def pid(self) -> int:
@@ -135,24 +141,46 @@ class EmbeddedServer:
         return await self._child.wait() if self._child else 0
 
     def environment(self) -> dict[str, str]:
-        """Return the variables with which Temporal's tools reach this server."""
-        return {"TEMPORAL_ADDRESS": self.address, "TEMPORAL_NAMESPACE": NAMESPACE}
+        """Return the variables with which Temporal's tools reach this server, and only this."""
+        return {
+            "TEMPORAL_ADDRESS": self.address,
+            "TEMPORAL_NAMESPACE": NAMESPACE,
+            "TEMPORAL_CONFIG_FILE": os.devnull,
+        }
+
+    def _given_ports(self) -> tuple[int | None, ...]:
+        return tuple(p for p in (self._options.port, self._options.ui_port) if p)
+
+    async def _start(self) -> None:
+        options = self._options
+        port = _checked_port(options.port)
+        ui_port = None if options.ui_port is None else _checked_port(options.ui_port)
+        self.address = f"{HOST}:{port}"
+        self.ui_address = None if ui_port is None else f"http://{HOST}:{ui_port}"
+        if options.db_filename:
+            options.db_filename.parent.mkdir(parents=True, exist_ok=True)
+        self._child = await ChildProcess.start(
+            [temporal_program(), *_arguments(options, port, ui_port)],
+            environment=_without_temporal(process_environment()),
+            log=options.log,
+        )
+        try:
+            self.client = await self._wait_until_ready(self._child)
+        except BaseException:
+            await self._child.stop(STOP_SECONDS)
+            raise
 
     async def _wait_until_ready(self, child: ChildProcess) -> Client:
+        """Wait for the child's own word: what answers at the port may be somebody else."""
         try:
             async with asyncio.timeout(START_SECONDS):
-                while child.returncode is None:
-                    client = await _try_connect(self.address)
-                    if client is not None:
-                        return client
-                    await asyncio.sleep(0.05)
+                if await child.wait_for_line(SERVER_STARTED):
+                    return await _connected(self.address)
+                await child.wait()
         except TimeoutError:
-            raise EmbeddedError(
-                f"the Temporal server did not answer within {START_SECONDS:g} s"
-            ) from None
-        await child.wait()
-        if "address already in use" in child.last_lines():
-            raise PortBusy(_busy_message(self.address.rpartition(":")[2]))
+            raise EmbeddedError(f"the Temporal server was not up in {START_SECONDS:g} s") from None
+        if busy := _BUSY.search(child.last_lines()):
+            raise PortBusy(int(busy[1]))
         raise EmbeddedError(f"the Temporal server ended at once: {child.last_lines(1)}")
 
 
@@ -170,7 +198,8 @@ class WorkerProcess:
 
         Args:
             settings: all that it is told.
-            connection: Temporal's own variables, such as `EmbeddedServer.environment` gives.
+            connection: variables to add. If they name an address, as those that
+                `EmbeddedServer.environment` gives do, then no connection setting is inherited.
             log: where its output goes; None discards it.
         """
         self._settings = settings
@@ -185,10 +214,8 @@ class WorkerProcess:
             EmbeddedError: it ended, or was not ready in time; the message has its last lines.
         """
         child = await ChildProcess.start(
-            [sys.executable, "-m", "worker"],
-            environment=process_environment()
-            | as_environment(self._settings)
-            | dict(self._connection),
+            [sys.executable, "-P", "-m", "worker"],
+            environment=self._environment(),
             log=self._log,
         )
         self._child = child
@@ -214,6 +241,12 @@ class WorkerProcess:
         """Stop the worker; running activities get its grace period."""
         if self._child:
             await self._child.stop(self._settings.shutdown_grace_seconds + STOP_SECONDS)
+
+    def _environment(self) -> dict[str, str]:
+        inherited = process_environment()
+        if "TEMPORAL_ADDRESS" in self._connection:
+            inherited = _without_temporal(inherited)
+        return inherited | as_environment(self._settings) | dict(self._connection)
 
     @property
     def pid(self) -> int:
@@ -261,16 +294,18 @@ def _checked_port(port: int) -> int:
         try:
             probe.bind((HOST, port))
         except OSError:
-            raise PortBusy(_busy_message(str(port))) from None
+            raise PortBusy(port) from None
     return port
 
 
-def _busy_message(port: str) -> str:
-    return f"port {port} is taken by another program: stop it, or name another port"
+def _without_temporal(environment: Mapping[str, str]) -> dict[str, str]:
+    """Drop the user's own connection, which is not to the server that we embed."""
+    return {k: v for k, v in environment.items() if not k.startswith("TEMPORAL_")}
 
 
 def _arguments(options: ServerOptions, port: int, ui_port: int | None) -> list[str]:
     arguments = ["server", "start-dev", "--ip", HOST, "--port", str(port), "--log-level", "error"]
+    arguments += ["--disable-config-file", "--disable-config-env", "--ui-disable-news-fetch"]
     arguments += ["--headless"] if ui_port is None else ["--ui-port", str(ui_port)]
     if options.db_filename:
         arguments += ["--db-filename", str(options.db_filename)]
@@ -282,11 +317,13 @@ def _arguments(options: ServerOptions, port: int, ui_port: int | None) -> list[s
     return arguments
 
 
-async def _try_connect(address: str) -> Client | None:
-    """Return a client if the server and its namespace answer by now."""
-    try:
-        client = await Client.connect(address, data_converter=data_converter)
-        await client.count_workflows()
-    except (RuntimeError, RPCError, ServerUnreachable):
-        return None
-    return client
+async def _connected(address: str) -> Client:
+    """Return a client as soon as the namespace and our search attributes are there."""
+    while True:
+        try:
+            client = await Client.connect(address, data_converter=data_converter)
+            await client.count_workflows(f"{SEARCH_ATTRIBUTES[0].name} IS NULL")
+        except (RuntimeError, RPCError):
+            await asyncio.sleep(RETRY_SECONDS)
+        else:
+            return client

@@ -1,52 +1,34 @@
 """Child processes that end when their parent ends, however it ends.
 
 Why it exists: a server or a worker that outlives the command that started it keeps ports, files
-and queues. A parent that is killed cannot clean up, so each child is tied to it.
+and queues.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
-import signal
 import sys
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, Self
 
-_PR_SET_PDEATHSIG: Final = 1
 _KEPT_LINES: Final = 40
-# Loaded before any fork: a child of a process with threads must not import.
-_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-
-
-def _tie_to_parent(parent: int) -> Callable[[], None] | None:
-    """Return what a child runs before its program: the kernel then kills it with its parent."""
-    libc = _LIBC
-    if libc is None:
-        return None
-
-    def tie() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return tie
+_TETHER: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("tether.py")))
 
 
 class ChildProcess:
-    """A running child with its last lines of output.
+    """A running child with its last lines of output; it cannot outlive this process.
 
-    On Linux it cannot outlive this process. Elsewhere it is stopped in order, and on a kill of
-    this process it stops when it next writes to its closed output.
+    Start it from a thread that lives as long as the child shall: on Linux it ends with that thread.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path | None) -> None:
+    def __init__(self, process: Process, log: BinaryIO | None) -> None:
         self._process = process
-        self._log = log.open("ab") if log else None
+        self._log = log
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._waiters: list[tuple[str, asyncio.Event]] = []
         self._reader = asyncio.create_task(self._read())
@@ -57,28 +39,32 @@ class ChildProcess:
         command: Sequence[str | Path],
         *,
         environment: Mapping[str, str],
-        folder: Path | None = None,
         log: Path | None = None,
-    ) -> ChildProcess:
-        """Start `command`, in a process group of its own so that Ctrl-C reaches only us.
+    ) -> Self:
+        """Start `command` in a session of its own, so that Ctrl-C reaches only us.
 
         Args:
-            command: the program and its arguments.
+            command: the full path of the program and its arguments.
             environment: its whole environment.
-            folder: its working folder.
-            log: a file that its output is appended to.
+            log: a file that its output is appended to; its folder must exist.
         """
-        process = await asyncio.create_subprocess_exec(
-            *map(str, command),
-            env=dict(environment),
-            cwd=folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-            preexec_fn=_tie_to_parent(os.getpid()),
-        )
-        return cls(process, log)
+        stream = log.open("ab") if log else None
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *_TETHER,
+                str(os.getpid()),
+                *map(str, command),
+                env=dict(environment),
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=STDOUT,
+                start_new_session=True,
+            )
+        except BaseException:
+            if stream:
+                stream.close()
+            raise
+        return cls(process, stream)
 
     @property
     def pid(self) -> int:
@@ -91,13 +77,13 @@ class ChildProcess:
         return self._process.returncode
 
     def last_lines(self, count: int = 5) -> str:
-        """Return the last lines that the child wrote."""
+        """Return the last lines that the child wrote, with all that cannot be seen left out."""
         return "\n".join(list(self._lines)[-count:])
 
     async def wait(self) -> int:
         """Wait until the child has ended and return its exit status."""
         status = await self._process.wait()
-        await self._reader
+        await asyncio.shield(self._reader)
         return status
 
     async def wait_for_line(self, text: str) -> bool:
@@ -112,7 +98,7 @@ class ChildProcess:
         return seen.is_set()
 
     async def stop(self, grace_seconds: float) -> int:
-        """Ask the child to end, and kill it after `grace_seconds`."""
+        """Ask the child to end, kill it after `grace_seconds`, and return its exit status."""
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.terminate()
@@ -120,20 +106,25 @@ class ChildProcess:
             async with asyncio.timeout(grace_seconds):
                 await self._process.wait()
         except TimeoutError:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+            self._kill()
+        except asyncio.CancelledError:
+            self._kill()
+            raise
         return await self.wait()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     async def _read(self) -> None:
         stream = self._process.stdout
-        if stream is None:
-            return
-        while chunk := await _line(stream):
-            line = chunk.decode(errors="replace").rstrip()
-            self._lines.append(line)
+        while stream and (chunk := await _line(stream)):
             if self._log:
                 self._log.write(chunk)
                 self._log.flush()
+            line = "".join(filter(str.isprintable, chunk.decode(errors="replace")))
+            if line:
+                self._lines.append(line)
             for text, seen in self._waiters:
                 if text in line:
                     seen.set()
