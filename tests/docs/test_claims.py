@@ -1,0 +1,157 @@
+"""Shows by runs what docs/architecture.md and the decisions say of histories and writes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tests.docs.pages import page
+from tests.docs.terminal import LINE_SECONDS, Terminal
+
+START: Final = (
+    "temporal workflow start --type IssueTriage --task-queue triage --fail-existing"
+    " --input-file fixtures/requests/{request}.json --workflow-id {run}"
+)
+UPDATE: Final = "update execute --name review --input-file fixtures/approvals/review.json"
+SIGNAL: Final = "signal --name approve --input-file fixtures/approvals/approve.json"
+APPROVE_MODE: Final = " --input-file fixtures/options/approve.json"
+FIXTURE: Final = "SYNTHETIC EDUCATIONAL EXAMPLE — orchestration fixture only"
+
+
+def _done(terminal: Terminal, command: str) -> str:
+    done = terminal.run(command)
+    assert 0 == done.returncode, f"{command}\n{done.stdout}"
+    return done.stdout
+
+
+def _approve(terminal: Terminal, run: str, how: str = UPDATE) -> None:
+    """Approve what the run waits for, once it does."""
+    deadline = time.monotonic() + LINE_SECONDS
+    query = f"temporal workflow query --workflow-id {run} --type pending"
+    while '"op-6"' not in _done(terminal, query):
+        assert time.monotonic() < deadline
+    _done(terminal, f"temporal workflow {how} --workflow-id {run}")
+    _done(terminal, f"temporal workflow result --workflow-id {run}")
+
+
+def _history(terminal: Terminal, run: str) -> list[dict[str, Any]]:
+    shown = _done(terminal, f"temporal workflow show --workflow-id {run} --output json")
+    events: list[dict[str, Any]] = json.loads(shown)["events"]
+    return events
+
+
+def _payloads(value: object) -> Iterator[str]:
+    """Find the text of every payload in an event."""
+    if isinstance(value, dict):
+        if isinstance(value.get("data"), str) and "metadata" in value:
+            yield base64.b64decode(value["data"]).decode()
+        for item in value.values():
+            yield from _payloads(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _payloads(item)
+
+
+def test_a_triage_costs_the_events_that_the_page_counts(terminal: Terminal) -> None:
+    """A triage with one read, and one with a write approved either way, have the events given."""
+    _done(terminal, START.format(request="docs-gap", run="read"))
+    _done(terminal, "temporal workflow result --workflow-id read")
+    for run, request, how in (("signal", "ui-bug", SIGNAL), ("update", "docs-gap", UPDATE)):
+        _done(terminal, START.format(request=request, run=run) + APPROVE_MODE)
+        _approve(terminal, run, how)
+    text = " ".join(page("docs/architecture.md").text.split())
+    counts = [len(_history(terminal, run)) for run in ("read", "signal", "update")]
+    assert f"a triage with one read is {counts[0]} events" in text
+    assert f"approved by a signal {counts[1]} events" in text
+    assert f"approved by an update {counts[2]} events" in text
+
+
+def test_the_request_is_in_the_history_once(terminal: Terminal) -> None:
+    """Only the start event holds the request's text; no activity, marker or result repeats it."""
+    _done(terminal, START.format(request="feature", run="quiet") + APPROVE_MODE)
+    _approve(terminal, "quiet")
+    body = json.loads((terminal.folder / "fixtures/requests/feature.json").read_text())["body"]
+    holders = [
+        event["eventType"]
+        for event in _history(terminal, "quiet")
+        if any(body[:20] in text for text in _payloads(event))
+    ]
+    assert ["EVENT_TYPE_WORKFLOW_EXECUTION_STARTED"] == holders
+
+
+def test_a_reset_run_writes_nothing_again(terminal: Terminal) -> None:
+    """After a reset the run waits for a new approval, and the ledger gives the first receipt."""
+    _done(terminal, START.format(request="api-bug", run="reset") + APPROVE_MODE)
+    _approve(terminal, "reset")
+    _done(
+        terminal,
+        "temporal workflow reset --workflow-id reset --type FirstWorkflowTask --reason test",
+    )
+    _approve(terminal, "reset")
+    listed = json.loads(terminal.run("triage operations --format json 2>/dev/null").stdout)
+    assert ["applied"] == [row["state"] for row in listed if row["workflow_id"] == "reset"]
+    shown = terminal.run("triage issues show ISSUE-201 --format json 2>/dev/null").stdout
+    events = [(e["action"], e["label"]) for e in json.loads(shown)["events"] if e["label"]]
+    assert sorted(set(events)) == sorted(events)
+
+
+def test_writes_are_checked_in_the_order_of_adr_7(terminal: Terminal) -> None:
+    """Another issue is refused first, then a missing approval, then an unknown label.
+
+    And the approval of a version does not cover the same operation at the next one.
+    """
+    wild, elsewhere = _write("ISSUE-1", "wild"), _write("ISSUE-2", "bug")
+    repeated = _write("ISSUE-1", "bug")
+    cases = [
+        _case("unknown label", [wild], {}, "approval_required"),
+        _case("unknown label, approved", [wild], {"op-1": 3}, "policy_block"),
+        _case("another issue", [elsewhere], {}, "policy_block"),
+        _case("another issue, approved", [elsewhere], {"op-1": 3}, "policy_block"),
+        _case("repeated", [repeated, repeated], {"op-1": 3}, "approval_required"),
+    ]
+    document = {"fixture": FIXTURE, "cases": cases}
+    (terminal.folder / "adr-7.json").write_text(json.dumps(document), encoding="utf-8")
+    shown = _done(terminal, "triage evaluate adr-7.json --format json 2>/dev/null")
+    expected = {case["id"]: case["expected"]["failure"] for case in cases}
+    actual = {record["id"]: record["actual"]["failure"] for record in json.loads(shown)["records"]}
+    assert expected == actual
+
+
+def _case(
+    name: str, decisions: list[dict[str, Any]], approvals: dict[str, int], failure: str
+) -> dict[str, Any]:
+    return {
+        "id": name,
+        "request": {
+            "request_id": "ISSUE-1",
+            "title": "A write",
+            "body": "Made up for a test.",
+            "source": "test",
+            "changed_paths": [],
+        },
+        "options": {"approvals": approvals},
+        "decisions": decisions,
+        "expected": {
+            "status": "review_required",
+            "route": None,
+            "failure": failure,
+            "tool_sequence": ["apply_labels"] * len(decisions),
+            "retries": 0,
+        },
+    }
+
+
+def _write(issue: str, label: str) -> dict[str, Any]:
+    arguments = {"issue_id": issue, "labels": [label]}
+    return {
+        "kind": "call_tool",
+        "tool": {
+            "call_id": "call-1",
+            "name": "apply_labels",
+            "arguments": arguments,
+            "operation_id": "op-1",
+        },
+    }
