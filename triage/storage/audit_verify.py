@@ -61,7 +61,7 @@ async def verify(store: Store, external_heads: Sequence[AuditHead] = ()) -> list
         Every fault found; an empty list means that the chains hold.
     """
     kept = {digest_of(head.tenant): head for head in external_heads}
-    async with store.read() as connection:
+    async with store.snapshot() as connection:
         own = await _own_heads(connection)
         known = (await connection.scalars(select(audit.c.tenant_key).distinct())).all()
         findings: list[Finding] = []

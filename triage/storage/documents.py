@@ -115,15 +115,13 @@ class DocumentStore:
             StorageMisconfigured: the stored body no longer has its digest.
         """
         async with self._store.read() as connection:
-            now = await self._store.now(connection)
-            found = await first_row(
-                connection, select(documents).where(*_named(scope, kind, digest))
-            )
+            query = select(documents, self._store.clock).where(*_named(scope, kind, digest))
+            found = await first_row(connection, query)
         if found is None:
             return Missing(digest=digest)
         if found["body"] is None:
             return Unavailable(digest=digest, reason="purged")
-        if found["expires_at"] is not None and found["expires_at"] <= now:
+        if found["expires_at"] is not None and found["expires_at"] <= self._store.time_in(found):
             return Unavailable(digest=digest, reason="expired")
         return _to_document(found)
 

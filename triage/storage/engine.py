@@ -13,14 +13,15 @@ from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime, timedelta
 from typing import Final, Self
 
-from sqlalchemy import URL, func, literal_column, select, text
+from sqlalchemy import URL, Label, func, literal_column, select, text
+from sqlalchemy.engine import RowMapping
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from triage.storage.address import Address, parse_address
 from triage.storage.columns import UtcDateTime
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable, translate
-from triage.storage.sqlite import prepare_file, set_up_connections, turn_on_wal
+from triage.storage.sqlite import BEGIN, prepare_file, set_up_connections, turn_on_wal
 
 DEFAULT_TRANSACTION_SECONDS: Final = 40.0
 # Of a transaction's time, what SQLite may spend waiting: its own, clearer error comes first. A
@@ -32,9 +33,12 @@ _POSTGRESQL_LIMITS: Final = text(
     # A process that was stopped inside a transaction must not lock the others out for ever.
     "SET LOCAL idle_in_transaction_session_timeout = '30s'"
 )
-_POSTGRESQL_CLOCK: Final = select(func.clock_timestamp(type_=UtcDateTime()))
+# Not now(), which is when the transaction began: it may have waited for a lock since.
+_POSTGRESQL_CLOCK: Final = func.clock_timestamp(type_=UtcDateTime()).label("database_now")
 # SQLite counts milliseconds; the zeros make them microseconds.
-_SQLITE_CLOCK: Final = select(func.strftime("%Y-%m-%d %H:%M:%f000", "now", type_=UtcDateTime()))
+_SQLITE_CLOCK: Final = func.strftime("%Y-%m-%d %H:%M:%f000", "now", type_=UtcDateTime()).label(
+    "database_now"
+)
 _POSTGRESQL_CONNECT: Final[dict[str, object]] = {
     "connect_timeout": 5,
     "tcp_user_timeout": 15_000,
@@ -54,7 +58,16 @@ class Store:
         self._offset = offset
         self._transaction_seconds = transaction_seconds
         self._engine = _engine_for(address, transaction_seconds)
-        self._writer = self._engine.execution_options(triage_write=True)
+        if address.is_sqlite:
+            self._reader = self._engine
+            self._writer = self._engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"})
+            self._looker = self._engine.execution_options(**{BEGIN: "BEGIN"})
+        else:
+            self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+            self._writer = self._engine
+            self._looker = self._engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
         # SQLite has one writer; waiting here is fair, waiting inside SQLite is by chance.
         self._turn = asyncio.Lock() if address.is_sqlite else nullcontext()
 
@@ -111,15 +124,29 @@ class Store:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
-        """One short transaction that only reads, from one snapshot on SQLite."""
-        async with self._guarded(), self._engine.begin() as connection:
+        """Single reads: each statement sees what is committed when it runs."""
+        async with self._guarded(), self._reader.begin() as connection:
             yield connection
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[AsyncConnection]:
+        """Reads that belong together: every statement sees the same moment."""
+        async with self._guarded(), self._looker.begin() as connection:
+            yield connection
+
+    @property
+    def clock(self) -> Label[datetime]:
+        """A column to select beside others; `time_in` takes it out of the row."""
+        return _SQLITE_CLOCK if self.is_sqlite else _POSTGRESQL_CLOCK
+
+    def time_in(self, row: RowMapping) -> datetime:
+        """Return the database's time from a row that was selected with `clock`."""
+        stamp: datetime = row["database_now"]
+        return stamp + self._offset
 
     async def now(self, connection: AsyncConnection) -> datetime:
         """Return the database's time, aware and in UTC: the only clock that workers share."""
-        # On PostgreSQL not now(), which is when the transaction began: it may have waited since.
-        clock = _SQLITE_CLOCK if self.is_sqlite else _POSTGRESQL_CLOCK
-        return (await connection.execute(clock)).scalar_one() + self._offset
+        return self.time_in((await connection.execute(select(self.clock))).mappings().one())
 
     async def _check(self) -> None:
         async with self._guarded(), self._engine.connect() as connection:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select, tuple_, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.engine import RowMapping
 
 from triage.storage.engine import Store
@@ -92,19 +91,26 @@ class EvidenceStore:
         """
         async with self._store.write() as connection:
             now = await self._store.now(connection)
-            await insert_first(connection, evidence, asdict(row) | {"created_at": now})
-            found = await first_row(connection, _of(row.scope, evidence.c.version == row.version))
+            values = asdict(row) | {"created_at": now}
+            if await insert_first(connection, evidence, values):
+                return _until(StoredEvidence(**values), now)
+            mine = (evidence.c.scope == row.scope, evidence.c.version == row.version)
+            found = await first_row(connection, select(evidence).where(*mine))
         if found is None:
             raise StorageUnavailable("evidence vanished while it was put: try again")
-        return _to_stored(found, now)
+        return _until(_to_stored(found), now)
 
     async def load(self, scope: str, before_version: int) -> list[StoredEvidence]:
         """Return the evidence that a run had before `before_version`, oldest first."""
-        query = _of(scope, evidence.c.version < before_version).order_by(evidence.c.version)
+        e = evidence.c
+        query = (
+            select(evidence, self._store.clock)
+            .where(e.scope == scope, e.version < before_version)
+            .order_by(e.version)
+        )
         async with self._store.read() as connection:
-            now = await self._store.now(connection)
             found = (await connection.execute(query)).mappings().all()
-        return [_to_stored(row, now) for row in found]
+        return [_until(_to_stored(row), self._store.time_in(row)) for row in found]
 
     async def purge_expired(self, now: datetime | None = None, limit: int = 1000) -> int:
         """Remove the content of at most `limit` expired rows; everything else stays.
@@ -123,12 +129,12 @@ class EvidenceStore:
         return gone.rowcount
 
 
-def _of(scope: str, *conditions: ColumnElement[bool]) -> Select[Any]:
-    return select(evidence).where(evidence.c.scope == scope, *conditions)
+def _to_stored(found: RowMapping) -> StoredEvidence:
+    return StoredEvidence(**{field.name: found[field.name] for field in fields(StoredEvidence)})
 
 
-def _to_stored(found: RowMapping, now: datetime) -> StoredEvidence:
-    row = StoredEvidence(**{field.name: found[field.name] for field in fields(StoredEvidence)})
+def _until(row: StoredEvidence, now: datetime) -> StoredEvidence:
+    """Leave out content that has expired, whether or not it was purged yet."""
     if row.expires_at is not None and row.expires_at <= now:
         return replace(row, content=None)
     return row

@@ -12,6 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from triage.storage.errors import StorageMisconfigured
 
+BEGIN: Final = "triage_begin"
+"""The execution option that holds the statement to begin a transaction with."""
+
 _PRIVATE: Final = 0o600
 
 
@@ -41,7 +44,10 @@ def prepare_file(path: Path) -> None:
 
 
 def set_up_connections(engine: AsyncEngine, busy_seconds: float) -> None:
-    """Make every connection of `engine` careful, and its write transactions IMMEDIATE.
+    """Make every connection of `engine` careful, and begin transactions as they say themselves.
+
+    A connection whose execution options name no way to `BEGIN` begins none: each of its statements
+    stands alone.
 
     Args:
         engine: one that made no connection yet.
@@ -64,8 +70,8 @@ def set_up_connections(engine: AsyncEngine, busy_seconds: float) -> None:
 
     @event.listens_for(engine.sync_engine, "begin")
     def on_begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("triage_write", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if (begin := connection.get_execution_options().get(BEGIN)) is not None:
+            connection.exec_driver_sql(begin)
 
 
 def turn_on_wal(connection: Connection) -> None:

@@ -202,7 +202,7 @@ class LocalIssues:
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
         try:
-            async with self._store.read() as connection:
+            async with self._store.snapshot() as connection:
                 yield connection
         except StorageError as error:
             raise TrackerUnavailable(str(error), effect_possible=False) from None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import insert, select, text
+from sqlalchemy import func, insert, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from tests.unit.storage.samples import NOW
@@ -202,6 +202,18 @@ async def test_read_then_write_needs_no_second_try(store: Store, store_url: str)
     await other.close()
     async with store.read() as connection:
         assert 60 == (await connection.execute(select(audit_heads.c.seq))).scalar_one()
+
+
+async def test_a_snapshot_sees_one_moment(store: Store) -> None:
+    """Reads that belong together do not see what is committed between them; single reads do."""
+    count = select(func.count()).select_from(audit_heads)
+    async with store.snapshot() as looking, store.read() as reading:
+        seen = [(await looking.execute(count)).scalar_one()]
+        async with store.write() as connection:
+            await connection.execute(insert(audit_heads).values(_head("k")))
+        seen.append((await looking.execute(count)).scalar_one())
+        fresh = (await reading.execute(count)).scalar_one()
+    assert ([0, 0], 1) == (seen, fresh)
 
 
 async def test_a_transaction_ends_in_time(store: Store, store_url: str) -> None:
