@@ -50,8 +50,9 @@ def test_options_reach_the_run() -> None:
 
 
 def test_an_approval_that_no_run_can_reach_is_left_out() -> None:
-    """A negative version is not an error: it is an approval that never matches."""
-    [parsed] = parse_fixture(fixture(_options(approvals={"op-1": -1, "op-2": 3}))).cases
+    """A version or a name that no run has is no error: such an approval never matches."""
+    approvals = {"op-1": -1, "op-2": 3, "op-3": 10**30, "x" * 999: 3}
+    [parsed] = parse_fixture(fixture(_options(approvals=approvals))).cases
     assert {"op-2": 3} == run_options(parsed.options).approvals
 
 
