@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from triage.contracts.payloads import EvidenceRef, Operation, Provenance
+from triage.contracts.payloads import EvidenceRef, Provenance
 from triage.contracts.response import Status, TriageResponse
 from triage.contracts.state import (
     DecisionView,
@@ -113,18 +113,6 @@ class RunState:
         self.refusals_total += 1
         self.refusals.append(refusal)
         del self.refusals[:-MAX_REFUSALS_KEPT]
-
-    def operation_conflicts(self, operation: Operation) -> bool:
-        """Whether the operation id stands for other content in this run already.
-
-        One that was withdrawn was never sent, so its id is free.
-        """
-        return any(
-            view.operation_id == operation.operation_id
-            and view.digest != operation.digest
-            and view.state != WITHDRAWN
-            for view in self.operations
-        )
 
     def view(self) -> StateView:
         """Return the answer of the `state` query."""

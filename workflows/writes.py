@@ -37,7 +37,6 @@ with workflow.unsafe.imports_passed_through():
     )
     from triage.contracts.state import MutationRecord, OperationView, PendingView
     from workflows import calls
-    from workflows.approval_gate import may_decide
     from workflows.outcomes import (
         NOTHING,
         Ending,
@@ -145,7 +144,7 @@ class Writer:
             verdict=Verdict.APPROVE,
         )
         code = RefusalCode.STALE_VERSION if version != operation.version else None
-        if code is None and not may_decide(approval.approver, self._desk.trust):
+        if code is None and not self._desk.trust.local:
             code = RefusalCode.UNAUTHORISED
         if code is None:
             return Decided(approval, "start", workflow.now())
@@ -158,7 +157,7 @@ class Writer:
             self._note(operation, "blocked")
             reason = "the write names a label that this policy does not permit"
             return review(FailureClass.POLICY_BLOCK, reason, proposal)
-        if self._state.operation_conflicts(operation):
+        if self._sent.get(operation.operation_id, operation.digest) != operation.digest:
             return self._conflict(operation, "operation id reused with other content", proposal)
         return None
 
@@ -249,6 +248,7 @@ class Writer:
             policy_digest=self._context.provenance.policy,
             timeout_ms=self._limits.tools[operation.tool].timeout_ms,
         )
+        self._sent[operation.operation_id] = operation.digest
         try:
             result = await calls.write(operation.tool, request)
         except ActivityError:

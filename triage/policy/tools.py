@@ -255,7 +255,17 @@ def _normal(evidence_id: str, value: dict[str, JsonValue]) -> NormalResult:
     if len(canonical_json(content)) > MAX_RESULT_BYTES:
         raise ToolResultError(f"the tool returned more than {MAX_RESULT_BYTES} bytes")
     facts = {name: content[name] for name in FACT_NAMES if name in content}
+    if not all(_is_bounded_fact(fact) for fact in facts.values()):
+        raise ToolResultError(f"{', '.join(FACT_NAMES)} must be names or short lists of names")
     return NormalResult(evidence_id=evidence_id, facts=facts, content=content)
+
+
+def _is_bounded_fact(value: JsonValue) -> bool:
+    """A fact goes into the run's history: a name, or a list of at most `MAX_LIST_ITEMS`."""
+    names = value if isinstance(value, list) else [value]
+    return len(names) <= MAX_LIST_ITEMS and all(
+        isinstance(name, str) and 0 < len(name) <= MAX_NAME_CHARS for name in names
+    )
 
 
 LOCAL_READ = RetryRule(max_attempts=3, backoff_seconds=0.1, max_elapsed_seconds=5)

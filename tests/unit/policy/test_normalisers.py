@@ -12,6 +12,7 @@ from triage.contracts.canonical import canonical_json, clean
 from triage.policy.tools import (
     BUILTIN_TOOLS,
     FACT_NAMES,
+    MAX_LIST_ITEMS,
     MAX_RESULT_BYTES,
     Normaliser,
     NormalResult,
@@ -101,6 +102,23 @@ def test_any_result_is_bounded_evidence_or_a_tool_error(value: dict[str, JsonVal
         assert result.content == clean(result.content, "it")
         assert 0 < len(result.evidence_id) <= MAX_NAME_CHARS
         assert set(result.facts) == set(FACT_NAMES) & set(result.content)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {"owner": {"name": "x"}},
+        {"owner": ""},
+        {"route": 5},
+        {"owner": "x" * (MAX_NAME_CHARS + 1)},
+        {"allowed_labels": ["bug"] * (MAX_LIST_ITEMS + 1)},
+        {"allowed_labels": [["bug"]]},
+    ],
+)
+def test_facts_are_names_or_short_lists_of_names(fact: dict[str, JsonValue]) -> None:
+    """What enters a run's history from a tool is bounded, or the result is a tool error."""
+    with pytest.raises(ToolResultError, match="must be names"):
+        normalise_by_digest("t", fact)
 
 
 def test_builtin_tools_keep_the_sources_ids() -> None:

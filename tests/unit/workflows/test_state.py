@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.contracts.strategies import PROPERTY
-from tests.unit.workflows.builders import DIGEST, OTHER_DIGEST, a_pending_view, some_evidence
-from triage.contracts.payloads import Operation, Target
+from tests.unit.workflows.builders import a_pending_view, some_evidence
 from triage.contracts.response import Status
-from triage.contracts.state import OperationView, RefusalView, StateView
+from triage.contracts.state import RefusalView, StateView
 from workflows.state import MAX_REFUSALS_KEPT, IllegalTransition, RunState
 
 # The design's table, spelt out once more.
@@ -153,36 +152,6 @@ def test_only_returned_evidence_is_known() -> None:
     state.evidence.append(some_evidence("a", 10))
     assert frozenset({"a", "b"}) == state.known_evidence()
     assert state.evidence_bytes == 25
-
-
-@pytest.mark.parametrize(
-    ("operation_id", "digest", "conflicts"),
-    [
-        ("op-1", DIGEST, False),
-        ("op-1", OTHER_DIGEST, True),
-        ("op-2", OTHER_DIGEST, False),
-    ],
-)
-def test_an_operation_id_stands_for_one_content(
-    operation_id: str, digest: str, conflicts: bool
-) -> None:
-    """An id that was used with other content in this run conflicts; a repeat does not."""
-    state = RunState(
-        operations=[
-            OperationView(operation_id="op-1", version=3, digest=DIGEST, state="applied"),
-            OperationView(operation_id=None, version=6, digest=DIGEST, state="approval_required"),
-        ]
-    )
-    operation = Operation(
-        operation_id=operation_id,
-        version=9,
-        tool="apply_labels",
-        target=Target(tracker="local", repository="local", issue="ISSUE-1"),
-        labels=("bug",),
-        digest=digest,
-        approval_digest=DIGEST,
-    )
-    assert conflicts is state.operation_conflicts(operation)
 
 
 def test_the_state_view_has_the_designs_fields() -> None:
