@@ -62,6 +62,7 @@ class RunState:
     refusals: list[RefusalView] = field(default_factory=list)
     refusals_total: int = 0
     operations: list[OperationView] = field(default_factory=list)
+    sent: dict[str, str] = field(default_factory=dict)
     mutations: list[MutationRecord] = field(default_factory=list)
     applied: dict[str, frozenset[str]] = field(default_factory=dict)
     tokens: int = 0

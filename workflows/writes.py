@@ -157,7 +157,7 @@ class Writer:
             self._note(operation, "blocked")
             reason = "the write names a label that this policy does not permit"
             return review(FailureClass.POLICY_BLOCK, reason, proposal)
-        if self._sent.get(operation.operation_id, operation.digest) != operation.digest:
+        if self._state.sent.get(operation.operation_id, operation.digest) != operation.digest:
             return self._conflict(operation, "operation id reused with other content", proposal)
         return None
 
@@ -248,7 +248,7 @@ class Writer:
             policy_digest=self._context.provenance.policy,
             timeout_ms=self._limits.tools[operation.tool].timeout_ms,
         )
-        self._sent[operation.operation_id] = operation.digest
+        self._state.sent[operation.operation_id] = operation.digest
         try:
             result = await calls.write(operation.tool, request)
         except ActivityError:
