@@ -75,7 +75,7 @@ def test_undeclared_payloads_are_never_decoded(name: str, count: int) -> None:
     assert payload == data_converter.payload_converter.to_payload(values[0])
 
 
-@pytest.mark.parametrize("name", set(ODD_PAYLOADS) - {"lone surrogate"})
+@pytest.mark.parametrize("name", sorted(set(ODD_PAYLOADS) - {"lone surrogate"}))
 def test_declared_type_is_kept_or_refused(name: str) -> None:
     """A payload that is no note is refused with a typed error, null and bytes included."""
     with pytest.raises(ApplicationError) as caught:
