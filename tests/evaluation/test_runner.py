@@ -9,8 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 
-from tests.evaluation.cases import EXPECTED, REQUEST, case, final, fixture, read_owner, write_labels
+from tests.evaluation.cases import (
+    EXPECTED,
+    REQUEST,
+    RESPONSE,
+    case,
+    final,
+    fixture,
+    read_owner,
+    write_labels,
+)
 from tests.evaluation.differential import disagreements
 from tests.evaluation.scripts import random_fixture
 from triage.evaluation import runner
@@ -43,6 +53,7 @@ BLOCKED = {
     "reason": "approval_required",
 }
 DIFFERENTIAL_CASES = 200
+DESERTED = "nobody-polls-this"
 
 
 async def _evaluate(stack: Stack, *cases: object) -> Evaluation:
@@ -161,13 +172,52 @@ async def test_a_case_that_does_not_end_fails_and_never_hangs(
 ) -> None:
     """A run that nobody works on is a failed case with a clear text."""
     monkeypatch.setattr(runner, "CASE_SECONDS", 1)
-    deserted = stack.settings.model_copy(update={"task_queue": "nobody-polls-this"})
-    parsed = parse_fixture(fixture(case()))
-    evaluation = await evaluate_on(stack.client, parsed, deserted)
+    evaluation = await _evaluate_deserted(stack, case())
     assert ("the run gave no response: it did not end within 1 s",) == (
         evaluation.records[0].failures
     )
     assert 1 == evaluation.exit_status
+
+
+async def test_a_run_that_the_platform_ends_is_a_failed_case(stack: Stack) -> None:
+    """What is not an outcome of the domain is said to be none, and graded as nothing else."""
+    evaluation = asyncio.create_task(_evaluate_deserted(stack, case()))
+    [run] = await _running(stack, 1)
+    await run.terminate()
+    [record] = (await evaluation).records
+    assert (
+        "the run gave no response: it failed on the platform (TerminatedError)",
+    ) == record.failures
+    assert set(RESPONSE) == set(record.actual)
+    assert record.actual["status"] is None
+
+
+async def test_runs_that_nobody_waits_for_are_ended(stack: Stack) -> None:
+    """An interrupted evaluation leaves no open run on a server that others use."""
+    evaluation = asyncio.create_task(_evaluate_deserted(stack, case("a"), case("b"), case("c")))
+    runs = await _running(stack, 3)
+    evaluation.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await evaluation
+    ended = [(await run.describe()).status for run in runs]
+    assert [WorkflowExecutionStatus.TERMINATED] * 3 == ended
+
+
+async def _evaluate_deserted(stack: Stack, *cases: object) -> Evaluation:
+    """Evaluate where no worker polls, so that the runs stay open."""
+    deserted = stack.settings.model_copy(update={"task_queue": DESERTED})
+    return await evaluate_on(stack.client, parse_fixture(fixture(*cases)), deserted)
+
+
+async def _running(stack: Stack, count: int) -> list[WorkflowHandle[Any, Any]]:
+    """Wait until the server lists `count` open runs of a deserted evaluation."""
+    query = f"TaskQueue = '{DESERTED}' AND ExecutionStatus = 'Running'"
+    async with asyncio.timeout(30):
+        while True:
+            found = [run async for run in stack.client.list_workflows(query)]
+            if len(found) == count:
+                return [stack.client.get_workflow_handle(run.id) for run in found]
+            await asyncio.sleep(0.05)
 
 
 async def test_a_request_beyond_the_servers_limit_fails_its_case_alone(stack: Stack) -> None:

@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import RawValue
+from temporalio.exceptions import TemporalError
 from temporalio.exceptions import TimeoutError as WorkflowTimeoutError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -159,10 +160,8 @@ class _Bench:
             handle = await self._start(case.request, options, f"{self._name}-{position}")
             response = await _result(handle)
             return response, await _mutations(handle, response)
-        except WorkflowFailureError as error:
-            raise _NoResponse(_why_failed(error)) from None
-        except RPCError as error:
-            raise _NoResponse(_why_refused(error)) from None
+        except TemporalError as error:
+            raise _NoResponse(_why(error)) from None
 
     async def _options(self, case: Case, position: int) -> RunOptions:
         script = canonical_json([_storable(item) for item in case.decisions])
@@ -233,13 +232,16 @@ def _without_response(case: Case, why: str) -> CaseRecord:
     return CaseRecord(id=case.id, actual={**nothing, "reason": reason}, failures=(reason,))
 
 
-def _why_failed(error: WorkflowFailureError) -> str:
-    if isinstance(error.cause, WorkflowTimeoutError):
-        return f"it did not end within {CASE_SECONDS} s"
-    return f"it failed on the platform ({type(error.cause).__name__})"
-
-
-def _why_refused(error: RPCError) -> str:
-    if error.status is RPCStatusCode.INVALID_ARGUMENT:
-        return "the server refused the request, which may be too large"
-    return f"the server answered {error.status.name.lower().replace('_', ' ')}"
+def _why(error: TemporalError) -> str:
+    """Say it in our own words: the text of a fault may hold anything."""
+    match error:
+        case WorkflowFailureError(cause=WorkflowTimeoutError()):
+            return f"it did not end within {CASE_SECONDS} s"
+        case WorkflowFailureError():
+            return f"it failed on the platform ({type(error.cause).__name__})"
+        case RPCError(status=RPCStatusCode.INVALID_ARGUMENT):
+            return "the server refused the request, which may be too large"
+        case RPCError():
+            return f"the server answered {error.status.name.lower().replace('_', ' ')}"
+        case _:
+            return f"its answer could not be had ({type(error).__name__})"
