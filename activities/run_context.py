@@ -72,6 +72,8 @@ class RunContextActivities:
         return Provenance(
             orchestrator=self._services.orchestrator,
             policy=await self._services.pin_rules(),
+            prompt="",
+            prices="",
             tools=self._services.tools.digest(),
             model=f"{model.name}@{model.revision}",
         )

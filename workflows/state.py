@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from triage.contracts.payloads import EvidenceRef, Provenance
+from triage.contracts.payloads import NOT_PINNED, EvidenceRef, Provenance
 from triage.contracts.response import Status, TriageResponse
 from triage.contracts.state import (
     DecisionView,
@@ -68,7 +68,7 @@ class RunState:
     tokens: int = 0
     cost_micros: int = 0
     seconds: int = 0
-    provenance: Provenance = field(default_factory=Provenance)
+    provenance: Provenance = NOT_PINNED
     response: TriageResponse | None = None
 
     @property

@@ -17,14 +17,18 @@ from triage.contracts.request import TriageRequest
 
 
 class Provenance(Contract):
-    """What a run was decided with, pinned when it starts."""
+    """What a run was decided with, pinned when it starts; empty for what it does not have."""
 
-    orchestrator: str = ""
-    policy: str = ""
-    prompt: str = ""
-    tools: str = ""
-    model: str = ""
-    prices: str = ""
+    orchestrator: str
+    policy: str
+    prompt: str
+    tools: str
+    model: str
+    prices: str
+
+
+NOT_PINNED = Provenance(orchestrator="", policy="", prompt="", tools="", model="", prices="")
+"""The provenance of a run that has not begun."""
 
 
 class ToolSnapshot(Contract):
@@ -68,7 +72,7 @@ class RunContext(Contract):
 
     refused: str | None = None
     policy: PolicySnapshot | None = None
-    provenance: Provenance = Provenance()
+    provenance: Provenance = NOT_PINNED
     request_digest: str = ""
     content_digest: str = ""
     model: str = ""
