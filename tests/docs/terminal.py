@@ -24,7 +24,7 @@ _LINE: Final = re.compile(
     r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE
 )
 # These bring a server of their own where no address is set.
-_ALONE: Final = re.compile(r"triage (evaluate|investigate)\b")
+_ALONE: Final = re.compile(r"triage (demo|evaluate|investigate)\b")
 
 
 @dataclass(frozen=True, slots=True)
