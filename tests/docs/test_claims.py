@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from typing import Any, Final
+
+import pytest
 
 from tests.docs.pages import page
 from tests.docs.terminal import LINE_SECONDS, Terminal
@@ -18,6 +23,9 @@ START: Final = (
 UPDATE: Final = "update execute --name review --input-file fixtures/approvals/review.json"
 SIGNAL: Final = "signal --name approve --input-file fixtures/approvals/approve.json"
 APPROVE_MODE: Final = " --input-file fixtures/options/approve.json"
+NOT_A_RUN_S: Final = ("QueryWorkflow", "RecordActivityTaskHeartbeat")
+PUBLISHED_SECONDS: Final = 2.5
+"""The server publishes its counters once a second, and tells nobody."""
 FIXTURE: Final = "SYNTHETIC EDUCATIONAL EXAMPLE — orchestration fixture only"
 
 
@@ -67,6 +75,43 @@ def test_a_triage_costs_the_events_that_the_page_counts(terminal: Terminal) -> N
     assert f"a triage with one read is {counts[0]} events" in text
     assert f"approved by a signal {counts[1]} events" in text
     assert f"approved by an update {counts[2]} events" in text
+    sizes = re.findall(r"about ([\d.]+) KB", text)
+    measured = [_kilobytes(terminal, run) for run in ("read", "signal")]
+    assert measured == pytest.approx([float(size) for size in sizes], rel=0.1)
+
+
+def _kilobytes(terminal: Terminal, run: str) -> float:
+    shown = _done(terminal, f"temporal workflow describe --workflow-id {run} --output json")
+    return int(json.loads(shown)["workflowExecutionInfo"]["historySizeBytes"]) / 1000
+
+
+def test_a_triage_costs_the_actions_that_adr_6_counts(terminal: Terminal) -> None:
+    """The server's own counter of billable actions grows by as much as the decision says."""
+    before = _actions(terminal)
+    _done(terminal, START.format(request="docs-gap", run="read-billed"))
+    _done(terminal, "temporal workflow result --workflow-id read-billed")
+    between = _actions(terminal)
+    _done(terminal, START.format(request="ui-bug", run="write-billed") + APPROVE_MODE)
+    _approve(terminal, "write-billed", SIGNAL)
+    after = _actions(terminal)
+    rows = page("docs/adr/0006-local-activities.md").table("", "events", "actions")
+    written = [row[2] for row in rows]
+    assert [str(between - before), f"{after - between + 1}, one of them a heartbeat"] == written
+
+
+def _actions(terminal: Terminal) -> int:
+    """Count actions, but for our own questions, and heartbeats, whose number depends on time."""
+    time.sleep(PUBLISHED_SECONDS)
+    log = (terminal.folder / ".triage/temporal.log").read_text(encoding="utf-8")
+    place = re.search(r"Metrics: +http://(\w+):(\d+)(/\w+)", log)
+    assert place, log
+    with closing(HTTPConnection(place[1], int(place[2]), timeout=LINE_SECONDS)) as connection:
+        connection.request("GET", place[3])
+        metrics = connection.getresponse().read().decode()
+    counted = re.findall(
+        r'^action\{action_type="(\w+)",namespace="default".*\} (\d+)$', metrics, re.MULTILINE
+    )
+    return sum(int(number) for kind, number in counted if not kind.endswith(NOT_A_RUN_S))
 
 
 def test_the_request_is_in_the_history_once(terminal: Terminal) -> None:
