@@ -40,7 +40,13 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.state import MutationRecord, PendingView, StateView
     from workflows.outcomes import conclude, failed
     from workflows.review_desk import ReviewDesk
-    from workflows.start import RefusedStart, read_json, read_start
+    from workflows.start import (
+        MAX_EDIT_VALUES,
+        RefusedStart,
+        read_json,
+        read_review_json,
+        read_start,
+    )
     from workflows.state import RunState
 
 _VERDICTS = {names.SIGNAL_APPROVE: Verdict.APPROVE, names.SIGNAL_REJECT: Verdict.REJECT}
@@ -94,7 +100,7 @@ class IssueTriage:
             self._desk.refuse(RefusalCode.MALFORMED, workflow.now())
 
     def _edit(self, raw: RawValue) -> None:
-        request = parse_request(read_json(raw, "edit"))
+        request = parse_request(read_json(raw, "edit", max_values=MAX_EDIT_VALUES))
         if self._begun:
             self._change(request)
         else:
@@ -117,7 +123,7 @@ class IssueTriage:
     def _review(self, name: str, raw: RawValue) -> None:
         if name not in _VERDICTS:
             raise ContractError("unknown signal")
-        review = parse_review(read_json(raw, name), _VERDICTS[name])
+        review = parse_review(read_review_json(raw, name), _VERDICTS[name])
         code = self._desk.receive(review, "signal", workflow.now())
         if code is not None:
             self._desk.refuse(code, workflow.now(), review)
@@ -161,7 +167,7 @@ class IssueTriage:
 def _read_review(args: Sequence[Any]) -> Review:
     if len(args) != 1:
         raise ContractError("a review has exactly one argument")
-    return parse_review(read_json(args[0], "review"), None)
+    return parse_review(read_review_json(args[0], "review"), None)
 
 
 def _refusal(code: RefusalCode, message: str) -> ApplicationError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import JsonValue
 from temporalio.common import RawValue
@@ -20,6 +20,12 @@ from triage.contracts.payloads import PolicySnapshot, ToolSnapshot
 from triage.contracts.request import TriageRequest, claimed_request_id, parse_request
 
 MAX_INPUTS = 2
+MAX_START_VALUES: Final = 100_000
+MAX_EDIT_VALUES: Final = 20_000
+"""How many values a message may hold: a workflow task has two seconds for all that arrived, and a
+message of two mebibytes made of nothing but brackets takes one of them to read."""
+MAX_REVIEW_BYTES: Final = 65_536
+"""How large a review may be; an envelope with everything in it takes half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +74,23 @@ def read_start(args: Sequence[Any]) -> Start | RefusedStart:
         return RefusedStart(request_id=request_id, reason=str(error))
 
 
-def read_json(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - whatever the SDK hands over
+def read_json(
+    value: Any,  # noqa: ANN401 - whatever the SDK hands over
+    what: str,
+    *,
+    max_values: int = MAX_START_VALUES,
+    max_bytes: int | None = None,
+) -> JsonValue:
     """Read one raw argument as JSON; the SDK's own form of null counts as null.
 
+    Args:
+        value: the argument.
+        what: what it is, for the error.
+        max_values: how many values it may hold; one with more is not read at all.
+        max_bytes: how long it may be.
+
     Raises:
-        ContractError: it is not one JSON payload.
+        ContractError: it is not one JSON payload, or too large a one.
     """
     if not isinstance(value, RawValue):
         return _read_plain(value, what)
@@ -81,7 +99,38 @@ def read_json(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - whatever th
         return None
     if encoding != b"json/plain":
         raise ContractError(f"{what} must be a json/plain payload")
-    return parse_json(value.payload.data, what)
+    data = value.payload.data
+    if max_bytes is not None and len(data) > max_bytes:
+        raise ContractError(f"{what} is larger than {max_bytes} bytes")
+    if _holds_more_than(data, max_values):
+        raise ContractError(f"{what} holds more than {max_values} values")
+    return parse_json(data, what)
+
+
+def read_review_json(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - whatever was sent
+    """Read a raw review as JSON, if it has the size of one.
+
+    Raises:
+        ContractError: it is not one JSON payload, or too large a one.
+    """
+    return read_json(value, what, max_bytes=MAX_REVIEW_BYTES)
+
+
+def _holds_more_than(data: bytes, limit: int) -> bool:
+    """Whether a JSON document has more than `limit` values, found out without reading it.
+
+    Every value but the first follows a comma, or opens an array or object that is not empty.
+    """
+    if _marks(data) < limit:
+        return False
+    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    pieces = bare.split(b'"', 4 * limit + 1)
+    # Every second piece stands inside a string.
+    return len(pieces) > 4 * limit + 1 or _marks(b"".join(pieces[::2])) >= limit
+
+
+def _marks(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
 def _read_plain(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - decoded by another converter
