@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 
-from pydantic import ValidationError
 from temporalio import activity
 
 from activities.services import Services
-from triage.contracts.canonical import parse_json
+from triage.contracts.base import ContractError
+from triage.contracts.canonical import canonical_json, clean, parse_json
 from triage.contracts.decision import MAX_DECISION_BYTES
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult
 from triage.contracts.request import TriageRequest
 from triage.models.base import ModelAdapter, ModelRequest, Observation, ToolDescription
-from triage.models.factory import build_model
+from triage.models.factory import MissingScript, build_model
 from triage.storage.documents import Document, DocumentKind
 from triage.storage.evidence import StoredEvidence
 
@@ -46,7 +46,10 @@ class DecideActivities:
         )
         if not isinstance(stored, Document):
             return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
-        model = await build_model(request.model, load_script=self._services.load_script)
+        try:
+            model = await build_model(request.model, load_script=self._services.load_script)
+        except MissingScript:
+            return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
         return await self._ask(model, await self._model_request(request, stored))
 
     async def _model_request(self, request: DecideRequest, stored: Document) -> ModelRequest:
@@ -62,19 +65,34 @@ class DecideActivities:
         )
 
     async def _ask(self, model: ModelAdapter, request: ModelRequest) -> DecideResult:
-        """Hold the adapter to the deadline and its answer to a size."""
+        """Hold the adapter to the deadline and its answer to a shape and a size.
+
+        An adapter that raises has a bug; asking it again would not help, and what it says may
+        hold anything.
+        """
         try:
             async with asyncio.timeout(self._services.model_timeout.total_seconds()):
                 result = await model.decide(request)
         except TimeoutError:
             return DecideResult(outcome=DecideOutcome.TIMEOUT)
-        try:
-            encoded = result.model_dump_json()
-        except (ValidationError, ValueError):
-            return _invalid("the answer cannot be written as JSON")
-        if len(encoded) > MAX_DECISION_BYTES:
-            return _invalid(f"the answer is larger than {MAX_DECISION_BYTES} bytes")
-        return result
+        except Exception as error:  # noqa: BLE001 - whatever an adapter raises
+            activity.logger.error("the model adapter raised %s", type(error).__name__)
+            return _invalid("the model adapter failed")
+        return _checked(result)
+
+
+def _checked(result: object) -> DecideResult:
+    """Return an adapter's answer if it can be carried, else that it cannot."""
+    if not isinstance(result, DecideResult):
+        return _invalid("the model adapter did not answer as one")
+    try:
+        size = len(canonical_json(clean(result.decision, "the answer")))
+        result.model_dump_json()
+    except (ContractError, TypeError, ValueError):
+        return _invalid("the answer cannot be written as JSON")
+    if size > MAX_DECISION_BYTES:
+        return _invalid(f"the answer is larger than {MAX_DECISION_BYTES} bytes")
+    return result
 
 
 def _invalid(detail: str) -> DecideResult:
