@@ -17,6 +17,7 @@ from temporalio.exceptions import ApplicationError
 from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
 from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
+from triage.contracts.canonical import digest_of_bytes
 from triage.contracts.payloads import WriteOutcome, WriteRequest, WriteResult
 from triage.storage.operations import (
     Busy,
@@ -232,13 +233,17 @@ class LabelWrite:
             return WriteResult(
                 outcome=WriteOutcome.FAILED, replayed=True, detail=answer.reason or "failed before"
             )
-        if answer.receipt is None:
+        if answer.receipt is not None:
+            return await self._applied(answer.receipt, replayed=True)
+        if answer.state is OperationState.CANCELLED:
             return _refused(answer.reason or "the operation was given up before")
-        return await self._applied(answer.receipt, replayed=True)
+        # It was applied so long ago that only the digest of its receipt is left.
+        evidence = receipt_evidence(self._request, answer.receipt_digest or "")
+        return WriteResult(outcome=WriteOutcome.APPLIED, replayed=True, evidence=evidence)
 
     async def _applied(self, receipt: bytes, *, replayed: bool) -> WriteResult:
         """Keep the receipt as evidence of this run and return it."""
-        evidence = receipt_evidence(self._request, receipt)
+        evidence = receipt_evidence(self._request, digest_of_bytes(receipt), len(receipt))
         expires_at = self._services.content_expiry()
         await self._services.evidence.put(receipt_row(self._request, evidence, receipt, expires_at))
         return WriteResult(outcome=WriteOutcome.APPLIED, replayed=replayed, evidence=evidence)

@@ -57,15 +57,14 @@ def write_receipt(
     return canonical_json(receipt)
 
 
-def receipt_evidence(request: WriteRequest, receipt: bytes) -> EvidenceRef:
-    """Return the receipt as evidence that a later decision may cite."""
-    digest = digest_of_bytes(receipt)
+def receipt_evidence(request: WriteRequest, digest: str, size_bytes: int = 0) -> EvidenceRef:
+    """Return the receipt of this digest as evidence that a later decision may cite."""
     return EvidenceRef(
         id=RECEIPT_ID,
         tool=request.operation.tool,
         source="ledger",
         locator=f"ledger@{digest.removeprefix('sha256:')[:12]}",
         digest=digest,
-        size_bytes=len(receipt),
+        size_bytes=size_bytes,
         facts={},
     )
