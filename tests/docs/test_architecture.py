@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 from activities.services import Services
-from tests.docs.pages import page
+from tests.docs.pages import ROOT, page
 from triage.contracts import names
 from triage.contracts.failures import FAILURES
 from triage.contracts.incident import LoopStatus
@@ -152,6 +154,60 @@ def test_numbers_in_the_text_are_the_code_s() -> None:
     ):
         assert words in PAGE.text
     assert {"quiet_period_seconds": 120.0, "max_redispatch": 2}.items() <= ledger.items()
+
+
+def test_the_diagram_of_imports_is_the_code_s() -> None:
+    """Whatever a package imports of ours lies below it in the diagram."""
+    below = _below()
+    strays = {
+        f"{importer} -> {imported}"
+        for importer in below
+        for path in _files_of(importer)
+        for imported in _packages_imported(path, set(below))
+        if imported not in {importer, *below[importer]}
+    }
+    assert set() == strays
+
+
+def _below() -> dict[str, set[str]]:
+    """Read the diagram's plain arrows, and follow them."""
+    [diagram] = [block.body for block in PAGE.blocks("mermaid") if "flowchart TD" in block.body]
+    labels = dict(re.findall(r'(\w+)\["([^"]+)"\]', diagram))
+    arrows: dict[str, set[str]] = {}
+    for line in re.sub(r'\["[^"]+"\]', "", diagram).splitlines():
+        sources, arrow, targets = line.partition(" --> ")
+        for source in re.findall(r"\w+", sources) if arrow else ():
+            arrows.setdefault(source, set()).update(re.findall(r"\w+", targets))
+    name = {node: labels.get(node, node) for node in set().union(*arrows.values(), arrows)}
+    return {name[node]: {name[below] for below in _reached(arrows, node)} for node in name}
+
+
+def _reached(arrows: dict[str, set[str]], source: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [source]
+    while waiting:
+        new = arrows.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _files_of(package: str) -> list[Path]:
+    path = ROOT / (package if package.endswith(".py") else package.replace(".", "/"))
+    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+
+def _packages_imported(path: Path, packages: set[str]) -> set[str]:
+    """Return those of `packages` that a file imports from."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return {
+        package for package in packages for name in found if f"{name}.".startswith(f"{package}.")
+    }
 
 
 def _remote(deadline: timedelta) -> tuple[timedelta, timedelta, int]:
