@@ -23,6 +23,7 @@ async def heartbeats(every_seconds: float = 1.0) -> AsyncIterator[None]:
 
 
 async def _beat(every_seconds: float) -> None:
+    # Sleeping first: a quick write costs no heartbeat.
     while True:
-        activity.heartbeat()
         await asyncio.sleep(every_seconds)
+        activity.heartbeat()

@@ -48,6 +48,16 @@ class TriagePayloadConverter(PydanticPayloadConverter):
     def __init__(self) -> None:
         super().__init__(ToJsonOptions(exclude_unset=True))
 
+    def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
+        """Encode values; None becomes a JSON null, which command lines can show."""
+        return [self._encode(value) for value in values]
+
+    def _encode(self, value: Any) -> Payload:  # noqa: ANN401 - whatever is sent
+        if value is None:
+            return Payload(metadata={"encoding": _JSON}, data=b"null")
+        [payload] = super().to_payloads([value])
+        return payload
+
     def from_payloads(
         self, payloads: Sequence[Payload], type_hints: list[type] | None = None
     ) -> list[Any]:
