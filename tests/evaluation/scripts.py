@@ -66,7 +66,6 @@ ODD_IDS: tuple[object, ...] = (
     {"b": None, "a": "ü"},
     "",
     " \t",
-    "ok",
 )
 
 
