@@ -39,8 +39,8 @@ from triage.storage.engine import Store
 Progress = Callable[[int, int], None]
 """Told after each case how many are done, and of how many."""
 
-IN_FLIGHT: Final = 32
-"""Cases that run at a time. More only wait for each other on a small machine."""
+IN_FLIGHT: Final = 16
+"""Cases that run at a time: enough to keep two cores busy; more would only wait for each other."""
 
 CASE_SECONDS: Final = 120
 """What one case may take. A stuck run becomes a failed case, and never a hang."""
