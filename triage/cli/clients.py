@@ -29,6 +29,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from triage import connection
 from triage.cli.errors import InputError, RefusedError, UnreachableError
+from triage.cli.orders import ID_PREFIX
 from triage.settings import Settings, load_settings
 
 ANSWER_SECONDS: Final = 12.0
@@ -36,7 +37,6 @@ ANSWER_SECONDS: Final = 12.0
 
 RPC_TIMEOUT: Final = timedelta(seconds=5)
 QUERY_TIMEOUT: Final = timedelta(seconds=6)
-ID_PREFIX: Final = "triage-"
 NO_WORKER_HINT: Final = "start one with 'triage up' or 'python -m worker', then ask again"
 
 _STALE_POLLER: Final = timedelta(seconds=90)
@@ -132,15 +132,17 @@ async def find_run(client: Client, name: str) -> Run:
     )
 
 
-async def ask(handle: WorkflowHandle[Any, Any], query: str) -> bytes:
-    """Return a query's answer as JSON bytes.
+async def ask(
+    handle: WorkflowHandle[Any, Any], query: str, patience: timedelta = QUERY_TIMEOUT
+) -> bytes:
+    """Return a query's answer as JSON bytes, within `patience`.
 
     Raises:
         NoWorkerError: nobody answered in time.
         RefusedError: the run could not answer.
     """
     try:
-        answer = await handle.query(query, result_type=RawValue, rpc_timeout=QUERY_TIMEOUT)
+        answer = await handle.query(query, result_type=RawValue, rpc_timeout=patience)
     except WorkflowQueryFailedError as error:
         raise RefusedError(f"the run could not answer: {error.message}") from None
     except RPCError as error:
@@ -149,6 +151,12 @@ async def ask(handle: WorkflowHandle[Any, Any], query: str) -> bytes:
         raise
     data: bytes = answer.payload.data
     return data or b"null"
+
+
+def failed_attempts(description: WorkflowExecutionDescription) -> int:
+    """Return how often in a row a worker has failed to carry the run on."""
+    attempt: int = description.raw_description.pending_workflow_task.attempt
+    return max(attempt - 1, 0)
 
 
 async def live_pollers(client: Client, queue: str, kind: TaskQueueType.ValueType) -> int:

@@ -11,7 +11,7 @@ from triage.cli.demo_runs import Sample, Written
 from triage.cli.issues import event_lines
 from triage.cli.local import command_name, sample
 from triage.cli.output import put as put_lines
-from triage.cli.output import put_exactly, put_table
+from triage.cli.output import put_table
 from triage.evaluation.report import Evaluation
 
 
@@ -19,7 +19,7 @@ def put(
     evaluation: Evaluation, samples: Iterable[Sample], written: Written, *, kept: Path | None
 ) -> None:
     """Print all of it on stdout."""
-    put_exactly(f"{evaluation.text()}\n")
+    put_lines(*evaluation.text().splitlines())
     put_lines("", "The sample requests, triaged by the rules model:", "")
     put_table(("REQUEST", "STATUS", "ROUTE", "LABELS", "OWNER", "STEPS"), map(_cells, samples))
     put_lines("", *_write_lines(written), "", *_next_lines(kept))

@@ -10,12 +10,13 @@ from typing import Any, Final
 from pydantic import JsonValue
 from temporalio.client import Client, WorkflowHandle
 
-from triage.cli.clients import ID_PREFIX, ask
+from triage.cli.clients import ask
 from triage.cli.errors import RefusedError
 from triage.cli.following import pending_lines
 from triage.cli.inputs import read_json
+from triage.cli.orders import ID_PREFIX, Checked
 from triage.cli.output import say
-from triage.cli.starting import Checked, begin
+from triage.cli.starting import begin
 from triage.contracts import names
 from triage.contracts.approval import Review, ReviewAnswer, Verdict
 from triage.contracts.options import DEFAULT_REPOSITORY

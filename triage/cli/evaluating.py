@@ -39,6 +39,7 @@ def evaluate(file: Path, format_: Format) -> None:
         typer.Exit: with 1, when a case failed or an unauthorised effect ran.
     """
     silence_core()
+    say(f"evaluating {file}")
     evaluation = run(evaluate_file(file, load_settings(), Tally()))
     if format_ is Format.JSON:
         put_json(evaluation.to_json())
@@ -55,6 +56,7 @@ def investigate(file: Path, format_: Format) -> None:
         FixtureError: the file is no incident.
     """
     silence_core()
+    say(f"investigating {file}")
     result = run(investigate_file(file, load_settings()))
     if format_ is Format.JSON:
         put_json(loop_json(result))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import time
+from datetime import timedelta
 from typing import Any, Final
 
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.service import RPCError
 
-from triage.cli.clients import ask, has_worker
+from triage.cli.clients import ask, failed_attempts, has_worker
 from triage.cli.errors import CliError, RefusedError
 from triage.cli.output import Format, put, put_json, say
 from triage.contracts import names
@@ -21,7 +23,8 @@ from triage.settings import Settings
 
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 2.0
-SILENCE_SECONDS: Final = 3.0
+SILENCE_SECONDS: Final = 2.0
+QUERY_TIMEOUT: Final = timedelta(seconds=2)
 
 
 class Progress:
@@ -63,31 +66,34 @@ async def follow(
 
 
 async def _tell(client: Client, settings: Settings, handle: WorkflowHandle[Any, Any]) -> None:
-    """Ask for the state now and then, until cancelled; what cannot be told is left out."""
+    """Ask for the state now and then, until cancelled; say why, when nobody answers."""
     progress, pause = Progress(handle.id), FIRST_PAUSE_SECONDS
-    watching = asyncio.ensure_future(_watch_for_worker(client, settings))
-    try:
-        while True:
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
-            try:
-                state = StateView.model_validate_json(await ask(handle, names.QUERY_STATE))
-            except (CliError, RPCError, ValidationError):
-                continue
-            watching.cancel()
-            progress.tell(state)
-    finally:
-        watching.cancel()
+    answered_at, said = time.monotonic(), ""
+    while True:
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+        try:
+            answer = await ask(handle, names.QUERY_STATE, QUERY_TIMEOUT)
+            progress.tell(StateView.model_validate_json(answer))
+            answered_at, said = time.monotonic(), ""
+        except (CliError, RPCError, ValidationError):
+            if time.monotonic() - answered_at >= SILENCE_SECONDS:
+                reason = await _why_silent(client, settings, handle)
+                if reason != said:
+                    say(reason)
+                    said = reason
 
 
-async def _watch_for_worker(client: Client, settings: Settings) -> None:
-    """Say so, once, when nobody is there to do the work."""
-    await asyncio.sleep(SILENCE_SECONDS)
+async def _why_silent(client: Client, settings: Settings, handle: WorkflowHandle[Any, Any]) -> str:
     try:
         if not await has_worker(client, settings.task_queue):
-            say(waiting_for_worker(settings))
+            return waiting_for_worker(settings)
+        attempts = failed_attempts(await handle.describe(rpc_timeout=QUERY_TIMEOUT))
     except RPCError:
-        say("Temporal does not answer at the moment; still trying")
+        return "Temporal does not answer at the moment; still trying"
+    if attempts:
+        return "a worker tried to carry the run on and failed, again and again: look at its log"
+    return "no worker answers at the moment; still waiting"
 
 
 def waiting_for_worker(settings: Settings) -> str:

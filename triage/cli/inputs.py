@@ -10,6 +10,8 @@ from typing import Final
 from pydantic import JsonValue
 
 from triage.cli.errors import InputError
+from triage.cli.text import shorten
+from triage.contracts.base import Contract
 from triage.contracts.canonical import parse_json
 
 MAX_FILE_BYTES: Final = 16_777_216
@@ -17,6 +19,8 @@ MAX_PAYLOAD_BYTES: Final = 2_097_152
 """Temporal refuses a larger input; the request's own bounds are below it for plain text."""
 
 MAX_ID_BYTES: Final = 900
+MAX_SHOWN_CHARS: Final = 60
+MAX_SHOWN_NAMES: Final = 5
 STDIN: Final = Path("-")
 
 _UNFIT: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -50,6 +54,22 @@ def read_json(path: Path, what: str) -> JsonValue:
         ContractError: it is not one JSON document.
     """
     return parse_json(read_bytes(path), what)
+
+
+def refuse_unknown_fields(document: JsonValue, what: str, contract: type[Contract]) -> None:
+    """Name the fields that a contract does not have, which its own error leaves out.
+
+    That error may be kept in a history; this one is for whoever wrote the file.
+
+    Raises:
+        InputError: there are such fields.
+    """
+    names = document if isinstance(document, dict) else {}
+    unknown = [name for name in names if name not in contract.model_fields]
+    if unknown:
+        listed = ", ".join(shorten(name, MAX_SHOWN_CHARS) for name in unknown[:MAX_SHOWN_NAMES])
+        known = ", ".join(contract.model_fields)
+        raise InputError(f"{what} has unknown fields: {listed}", f"known are: {known}")
 
 
 def checked_workflow_id(workflow_id: str, hint: str) -> str:

@@ -65,9 +65,13 @@ def put_json(document: Any) -> None:  # noqa: ANN401 - any JSON value
 
 
 def put_exactly(text: str) -> None:
-    """Print text of our own as UTF-8 bytes, adding nothing: others compare it byte for byte."""
+    """Print text of our own as UTF-8 bytes, which others compare one by one.
+
+    Nothing is added but, on a terminal, a line break.
+    """
+    end = "\n" if sys.stdout.isatty() else ""
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.write(f"{text}{end}".encode())
     sys.stdout.buffer.flush()
 
 

@@ -58,11 +58,13 @@ def start(
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Start a triage, and with --wait print its response."""
-    from triage.cli import starting  # noqa: PLC0415 - see triage.cli.main
+    from triage.cli import orders  # noqa: PLC0415 - see triage.cli.main
 
-    starting.start(
-        starting.Order(request, mode, model, options, workflow_id), wait=wait, format_=format_
-    )
+    checked = orders.check(orders.Order(request, mode, model, options, workflow_id))
+
+    from triage.cli import starting  # noqa: PLC0415 - a client, only for a request that may run
+
+    starting.start(checked, wait=wait, format_=format_)
 
 
 def list_runs(

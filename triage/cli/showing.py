@@ -16,6 +16,7 @@ from triage.cli.clients import (
     ask_run,
     bounded,
     connect,
+    failed_attempts,
     find_run,
 )
 from triage.cli.errors import CliError, RefusedError
@@ -107,9 +108,9 @@ async def _result(run: Run) -> TriageResponse:
 
 
 def _why_silent(run: Run, error: NoWorkerError) -> str:
-    task = run.description.raw_description.pending_workflow_task
-    if task.attempt > 1:
-        return f"a worker has failed to carry it on {task.attempt - 1} times: look at its log"
+    attempts = failed_attempts(run.description)
+    if attempts:
+        return f"a worker has failed to carry it on {attempts} times: look at its log"
     return f"{error}, so nobody can tell more"
 
 

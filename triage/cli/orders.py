@@ -1,0 +1,85 @@
+"""What `triage start` was asked to do, held to the contracts before anything is sent.
+
+Loads no client: whoever handed in the wrong file is told so at once.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from triage.cli.errors import InputError
+from triage.cli.inputs import (
+    MAX_PAYLOAD_BYTES,
+    STDIN,
+    checked_workflow_id,
+    read_json,
+    refuse_unknown_fields,
+)
+from triage.contracts.options import RunOptions, parse_options
+from triage.contracts.request import TriageRequest, parse_request
+
+ID_PREFIX: Final = "triage-"
+ID_HINT: Final = "choose another with --id"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the command line says."""
+
+    request: Path
+    mode: str | None
+    model: str | None
+    options: Path | None
+    workflow_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An order that may be started: an id and one or two JSON inputs."""
+
+    workflow_id: str
+    request_id: str
+    inputs: list[JsonValue]
+
+
+def check(order: Order) -> Checked:
+    """Hold an order to the contracts before anything is sent.
+
+    Raises:
+        InputError: a file cannot be read, or the id cannot be used.
+        ContractError: a document is not what it should be.
+    """
+    if STDIN == order.request == order.options:
+        raise InputError("only one of the two files can be standard input")
+    document = read_json(order.request, "request")
+    refuse_unknown_fields(document, "request", TriageRequest)
+    request = parse_request(document)
+    options = _options(order)
+    workflow_id = order.workflow_id or f"{ID_PREFIX}{request.request_id}"
+    inputs = [document, options] if options else [document]
+    if any(_size(value) > MAX_PAYLOAD_BYTES for value in inputs):
+        limit = MAX_PAYLOAD_BYTES // 1024 // 1024
+        raise InputError(f"the request is too large: Temporal takes {limit} MiB at most")
+    return Checked(checked_workflow_id(workflow_id, ID_HINT), request.request_id, inputs)
+
+
+def _options(order: Order) -> dict[str, JsonValue]:
+    """Read the options file; --mode and --model win over it."""
+    given = None if order.options is None else read_json(order.options, "options")
+    given = {} if given is None else given
+    flags = {"mode": order.mode, "model": order.model}
+    chosen = {name: value for name, value in flags.items() if value is not None}
+    merged = {**given, **chosen} if isinstance(given, dict) else given
+    refuse_unknown_fields(merged, "options", RunOptions)
+    parse_options(merged)
+    return merged if isinstance(merged, dict) else {}
+
+
+def _size(value: JsonValue) -> int:
+    """Return how many bytes Temporal will be sent."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
