@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
+from uuid import uuid4
 
 import pytest
 
-TRIAGE: Final = str(Path(sysconfig.get_path("scripts")) / "triage")
+SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
+TRIAGE: Final = str(SCRIPTS / "triage")
+TEMPORAL: Final = str(SCRIPTS / "temporal")
+FIXTURES: Final = Path(__file__).parents[2] / "fixtures"
 NOWHERE: Final = "127.0.0.1:1"
 """An address at which nothing listens."""
+
+MARK: Final = "BOUNDED_TRIAGE_TEST"
+"""A variable by which the processes that a test caused can be found."""
+
+GREETED: Final = "Ctrl-C ends everything."
 
 
 @dataclass(frozen=True)
@@ -71,10 +82,8 @@ def run_triage(
     return Answer(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-@pytest.fixture
-def triage(tmp_path: Path) -> Triage:
-    """Run commands where no server is."""
-    base = clean_environment(tmp_path, TEMPORAL_ADDRESS=NOWHERE)
+def runner(base: Mapping[str, str]) -> Triage:
+    """Return what runs commands in the environment `base`."""
 
     def call(
         *arguments: str | Path,
@@ -85,3 +94,164 @@ def triage(tmp_path: Path) -> Triage:
         return run_triage(*arguments, stdin=stdin, env={**base, **(env or {})}, timeout=timeout)
 
     return call
+
+
+@pytest.fixture
+def triage(tmp_path: Path) -> Triage:
+    """Run commands where no server is."""
+    return runner(clean_environment(tmp_path, TEMPORAL_ADDRESS=NOWHERE))
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that were free a moment ago, each another."""
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def processes_with(mark: str) -> set[int]:
+    """Return the running processes that inherited `mark`."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
+                found.add(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+class Up:
+    """A running ``triage up``."""
+
+    def __init__(self, home: Path) -> None:
+        port, ui_port = free_ports(2)
+        self.home = home
+        self.mark = uuid4().hex
+        self.address = f"127.0.0.1:{port}"
+        self.ui = f"http://127.0.0.1:{ui_port}"
+        self.environment = clean_environment(
+            home, TEMPORAL_ADDRESS=self.address, **{MARK: self.mark}
+        )
+        self.log = home / "up.err"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [TRIAGE, "up", "--port", str(port), "--ui-port", str(ui_port), "--data", str(home)],
+                env=self.environment,
+                cwd=home,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self.greeting = list(self._read_greeting())
+
+    def _read_greeting(self) -> Iterator[str]:
+        """Read what it prints until it is ready."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            yield line.rstrip("\n")
+            if GREETED in line:
+                return
+        raise AssertionError(self.log.read_text())
+
+    def end(self, number: int = signal.SIGINT) -> int:
+        """Send a signal and return the exit status."""
+        self.process.send_signal(number)
+        status = self.process.wait(40)
+        if self.process.stdout:
+            self.process.stdout.close()
+        return status
+
+
+class Stack:
+    """A server and a worker for all tests of a process, with ways to type at them."""
+
+    def __init__(self, up: Up) -> None:
+        self.up = up
+        self.triage = runner(up.environment)
+
+    def temporal(self, *arguments: str) -> Any:  # noqa: ANN401 - any JSON value
+        """Run the ``temporal`` program and return its JSON."""
+        done = subprocess.run(
+            [TEMPORAL, *arguments, "--address", self.up.address, "--output", "json"],
+            env=self.up.environment,
+            capture_output=True,
+            check=True,
+            timeout=30,
+        )
+        return json.loads(done.stdout) if done.stdout else None
+
+    def waiting(self, request: Path, workflow_id: str) -> Follower:
+        """Start a run that waits for an approval, and return once it waits."""
+        return Follower(self.up.environment, request, workflow_id)
+
+
+class Follower:
+    """A ``triage start --wait`` of a run that waits for a person."""
+
+    def __init__(self, env: Mapping[str, str], request: Path, workflow_id: str) -> None:
+        arguments = ["start", str(request), "--mode", "approve", "--id", workflow_id, "--wait"]
+        self._process = subprocess.Popen(
+            [TRIAGE, *arguments, "--format", "json"],
+            env=dict(env),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            self.told = list(self._read())
+        except BaseException:
+            self._process.kill()
+            self._process.communicate()
+            raise
+
+    def _read(self) -> Iterator[str]:
+        assert self._process.stderr
+        for line in self._process.stderr:
+            yield line.rstrip("\n")
+            if "waits for a person" in line:
+                return
+        raise AssertionError("the run did not wait for a person")
+
+    def finish(self) -> Answer:
+        """Return what the command did in the end."""
+        out, err = self._process.communicate(timeout=60)
+        return Answer(self._process.returncode, out, err)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """Share one ``triage up`` among the tests of this process."""
+    up = Up(tmp_path_factory.mktemp("up"))
+    yield Stack(up)
+    up.end()
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> Path:
+    """Write a request of its own, which the rules model completes."""
+    return write_request(tmp_path)
+
+
+def write_request(folder: Path, **changes: object) -> Path:
+    """Write a request with an id that no other has."""
+    document = {
+        "request_id": f"R-{uuid4().hex[:12]}",
+        "title": "Orders fail",
+        "body": "Every POST fails with status 500 since the last release.",
+        "changed_paths": ["backend/api.py"],
+        "source": "test",
+    }
+    path = folder / f"request-{uuid4().hex[:8]}.json"
+    path.write_text(json.dumps({**document, **changes}))
+    return path
+
+
+def id_in(request: Path) -> str:
+    """Return the request id in a request file."""
+    return str(json.loads(request.read_text())["request_id"])

@@ -1,0 +1,93 @@
+"""Checks that the doctor finds what is wrong, says what to do, and never hangs."""
+
+from pathlib import Path
+
+from tests.cli.conftest import Stack, Triage
+from triage.cli.database_check import newest_revision
+from triage.storage.schema import REVISIONS
+
+
+def _rows(document: list[dict[str, str]]) -> dict[str, str]:
+    return {row["check"]: row["status"] for row in document}
+
+
+def test_everything_is_well(stack: Stack) -> None:
+    """With a server, a worker and a database each row is ok and the status 0."""
+    answer = stack.triage("doctor", "--format", "json")
+    rows = _rows(answer.json())
+    assert 0 == answer.status, answer.out
+    assert {"ok"} == set(rows.values())
+    assert {
+        "python",
+        "temporal",
+        "settings",
+        "server",
+        "attributes",
+        "workers",
+        "database",
+        "model",
+        "tracker",
+        "approvals",
+    } == set(rows)
+
+
+def test_the_schema_that_it_expects_is_the_stores() -> None:
+    """The revision that is read from file names is the one that the store works with."""
+    assert REVISIONS[-1] == newest_revision()
+
+
+def test_no_server(triage: Triage) -> None:
+    """An unreachable server is a failed row with advice, and status 3."""
+    answer = triage("doctor", timeout=30)
+    assert 3 == answer.status
+    assert "fail  server" in answer.out
+    assert "triage up" in answer.out
+    assert "ok    database" in answer.out
+
+
+def test_looking_changes_nothing(triage: Triage, tmp_path: Path) -> None:
+    """The doctor makes neither folder nor database."""
+    home = tmp_path / "not-yet"
+    triage("doctor", env={"TRIAGE_HOME": str(home)})
+    assert not home.exists()
+
+
+def test_nobody_polls(stack: Stack) -> None:
+    """A queue without workers is a warning with advice: the status stays 0."""
+    answer = stack.triage("doctor", env={"TRIAGE_TASK_QUEUE": "nobody"})
+    assert 0 == answer.status
+    assert 2 == answer.out.count("warn  workers")
+
+
+def test_settings_are_told_one_by_one(triage: Triage) -> None:
+    """Each bad setting is a row; services are not asked, and the status is 1."""
+    bad = {"TRIAGE_MODEL": "gpt", "TRIAGE_ROLES": "king"}
+    answer = triage("doctor", "--format", "json", env=bad)
+    failed = [row["detail"] for row in answer.json() if row["status"] == "fail"]
+    assert 1 == answer.status
+    assert [True, True] == [
+        any(name in detail for detail in failed) for name in ("TRIAGE_MODEL", "TRIAGE_ROLES")
+    ]
+
+
+def test_databases_that_do_not_work(triage: Triage, tmp_path: Path) -> None:
+    """A file that is no database, and a server that is not there, are told without the password."""
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"not a database" * 100)
+    local = triage("doctor", env={"TRIAGE_DATABASE_URL": f"sqlite:///{broken}"})
+    url = "postgresql://someone:s3cret@127.0.0.1:1/triage"
+    remote = triage("doctor", env={"TRIAGE_DATABASE_URL": url})
+    assert [3, 3] == [local.status, remote.status]
+    assert ["fail  database"] * 2 == [
+        line[:14] for a in (local, remote) for line in a.out.splitlines() if "database" in line[:14]
+    ]
+    assert "s3cret" not in remote.out + remote.err
+
+
+def test_what_is_not_built_in(triage: Triage) -> None:
+    """A model or tracker that this version does not have is a failed row."""
+    answer = triage(
+        "doctor", env={"TRIAGE_MODEL": "openai:gpt", "TRIAGE_TRACKER": "github"}, timeout=30
+    )
+    assert "fail  model" in answer.out
+    assert "fail  tracker" in answer.out

@@ -1,0 +1,70 @@
+"""Checks the local tracker's commands, which need no server."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Triage
+
+
+def test_issues_are_added_listed_and_shown(triage: Triage, tmp_path: Path) -> None:
+    """The first use makes the database; numbers follow each other, and text comes back exactly."""
+    body = tmp_path / "body.md"
+    body.write_text("First line\nevents\n\x1b[31mred", encoding="utf-8")
+    first = triage("issues", "add", "--title", "One", "--body-file", body)
+    second = triage("issues", "add", "--title", "Zwei \u202e", "--body", "text", "--author", "eve")
+    taken = triage("issues", "add", "--title", "Again", "--body", "text", "--number", "1")
+    listed = triage("issues", "list", "--format", "json").json()
+    shown = triage("issues", "show", "1", "--format", "json").json()
+    text = triage("issues", "show", "1").out
+    assert ("1\n", "2\n", 1) == (first.out, second.out, taken.status)
+    assert [("1", "One"), ("2", "Zwei \u202e")] == [(i["number"], i["title"]) for i in listed]
+    assert ["number", "title", "body", "labels", "events"] == list(shown)
+    assert body.read_text(encoding="utf-8") == shown["body"]
+    assert ["created"] == [event["action"] for event in shown["events"]]
+    assert "  | events\n" in text
+    assert r"\u{1b}[31mred" in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("add", "--title", "No text"),
+        ("add", "--title", "Both", "--body", "x", "--body-file", "y"),
+        ("add", "--title", "  ", "--body", "x"),
+        ("add", "--title", "x", "--body", ""),
+        ("add", "--title", "x" * 5000, "--body", "x"),
+        ("add", "--title", "x", "--body-file", "/no/such/file"),
+        ("add", "--title", "x", "--body-file", "/"),
+    ],
+    ids=range(7),
+)
+def test_what_is_no_issue_is_refused(triage: Triage, arguments: tuple[str, ...]) -> None:
+    """Bad input ends with status 2 and a sentence, and nothing is stored."""
+    answer = triage("issues", *arguments)
+    assert (2, "") == (answer.status, answer.out)
+    assert answer.err.startswith("error: ")
+
+
+def test_an_unknown_issue(triage: Triage) -> None:
+    """An issue that does not exist is told with status 1."""
+    answer = triage("issues", "show", "404")
+    assert (1, "") == (answer.status, answer.out)
+    assert "there is no issue 404" in answer.err
+
+
+def test_an_empty_ledger(triage: Triage) -> None:
+    """Without any write the ledger is an empty list, not an error."""
+    assert [] == triage("operations", "--format", "json").json()
+
+
+def test_a_database_that_cannot_be_used(triage: Triage, tmp_path: Path) -> None:
+    """A file that is no database, or a server that is not there, ends with status 3, no secret."""
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"this is not a database, but it is long enough to look like a file" * 20)
+    local = triage("issues", "list", env={"TRIAGE_DATABASE_URL": f"sqlite:///{broken}"})
+    url = "postgresql://someone:s3cret@127.0.0.1:1/triage"
+    remote = triage("operations", env={"TRIAGE_DATABASE_URL": url})
+    assert [(3, ""), (3, "")] == [(a.status, a.out) for a in (local, remote)]
+    assert "s3cret" not in remote.err
+    assert "Traceback" not in local.err + remote.err
