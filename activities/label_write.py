@@ -89,6 +89,7 @@ class LabelWrite:
                 detail = f"the operation id is taken: {answer.code}"
                 return WriteResult(outcome=WriteOutcome.CONFLICT, detail=detail)
             case Refused():
+                await self._abandon(f"the approval does not hold: {answer.code}")
                 return _refused(f"the approval does not hold: {answer.code}")
 
     async def _dispatch(self, epoch: int) -> WriteResult:
@@ -222,6 +223,16 @@ class LabelWrite:
         if doubt.quiet_for_seconds > 0:
             raise _later(min(doubt.quiet_for_seconds, 30))
         return await self._give_up("the issue cannot be read")
+
+    async def _abandon(self, reason: str) -> None:
+        """Leave no write behind that looks as if somebody would still carry it on."""
+        record = await self._ledger.get(self._key)
+        if record is None:
+            return
+        if record.state is OperationState.RESERVED:
+            await self._ledger.cancel(self._key, record.epoch, reason)
+        elif record.state is OperationState.RECONCILED_ABSENT:
+            await self._ledger.attention(self._key, reason, OWNER)
 
     async def _give_up(self, reason: str) -> WriteResult:
         await self._ledger.attention(self._key, reason, OWNER)
