@@ -18,14 +18,14 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.services import Services
-from triage.contracts.canonical import canonical_json, digest_of_bytes
+from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json
 from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, ACTIVITY_SEARCH_POLICY
 from triage.contracts.payloads import EvidenceRef, ReadRequest
 from triage.policy.redaction import redact_value
 from triage.policy.rules import Rules
-from triage.policy.tools import NormalResult, ToolResultError, ToolSpec
-from triage.storage.evidence import EvidenceRow
+from triage.policy.tools import FACT_NAMES, NormalResult, ToolResultError, ToolSpec
+from triage.storage.evidence import EvidenceRow, StoredEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,5 +156,14 @@ async def _keep(
         locator=row.locator,
         digest=row.digest,
         size_bytes=row.size_bytes,
-        facts=normal.facts,
+        facts=_facts(row, normal),
     )
+
+
+def _facts(row: StoredEvidence, normal: NormalResult) -> dict[str, JsonValue]:
+    """Return the facts of what is stored: the source may have changed since the first attempt."""
+    if row.digest == digest_of_bytes(canonical_json(normal.content)):
+        return normal.facts
+    stored = None if row.content is None else parse_json(row.content, "evidence")
+    found = stored if isinstance(stored, dict) else {}
+    return {name: found[name] for name in FACT_NAMES if name in found}
