@@ -26,6 +26,7 @@ CASES: list[tuple[Exception, int]] = [
     (TrackerRefused("issue_exists", "no"), 1),
     (TrackerTimeout("no"), 3),
     (StoppedError(15), 143),
+    (ExceptionGroup("side by side", [PortBusy(7233), ZeroDivisionError()]), 2),
     (ZeroDivisionError("secret text"), 70),
 ]
 

@@ -31,15 +31,18 @@ SUMMARY = "cases=9\npassed=9\n"
 def _demo(folder: Path, *arguments: str) -> tuple[Answer, str]:
     """Run a demo where the user's own settings point elsewhere."""
     mark = uuid4().hex
+    temporary = folder / "temporary"
+    temporary.mkdir()
     env = clean_environment(
         folder,
         TEMPORAL_ADDRESS=NOWHERE,
         TEMPORAL_API_KEY="not-for-the-demo",
         TRIAGE_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none",
         TRIAGE_TASK_QUEUE="elsewhere",
-        TMPDIR=str(folder),
+        TMPDIR=str(temporary),
         **{MARK: mark},
     )
+    (folder / "triage.toml").write_text('database_url = "sqlite:////nowhere/at/all.db"\n')
     return run_triage("demo", *arguments, env=env, timeout=110), mark
 
 
@@ -55,7 +58,7 @@ def test_the_demo_shows_everything_and_leaves_nothing(tmp_path: Path) -> None:
     assert "triage up" in answer.out
     assert "op-6 at version 6" in answer.err
     assert set() == processes_with(mark)
-    assert [] == list(tmp_path.iterdir())
+    assert [] == list((tmp_path / "temporary").iterdir())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -14,17 +14,24 @@ import typer
 from temporalio.client import Client
 
 from triage.cli import demo_report
-from triage.cli.clients import silence_core
+from triage.cli.clients import bounded, silence_core
 from triage.cli.demo_runs import Sample, Written, carry_write_through, triage_samples
 from triage.cli.errors import InputError
 from triage.cli.evaluating import Tally
-from triage.cli.local import WORKER_LOG, demo_settings, made_folder, server_options
+from triage.cli.local import (
+    WORKER_LOG,
+    demo_settings,
+    made_folder,
+    no_configuration,
+    server_options,
+)
 from triage.cli.output import say
 from triage.cli.running import run
 from triage.embedded import EmbeddedServer, WorkerProcess
 from triage.evaluation.fixture import read_fixture
 from triage.evaluation.report import Evaluation
 from triage.evaluation.runner import evaluate_on
+from triage.evaluation.stack import Stack
 from triage.resources import fixtures_path
 from triage.settings import Settings
 
@@ -76,9 +83,10 @@ async def _demo(settings: Settings) -> Shown:
     say("starting a Temporal server of its own")
     async with EmbeddedServer(server_options(folder)) as server:
         say("starting a worker")
-        log = folder / WORKER_LOG
-        async with WorkerProcess(settings, server.environment(), log=log):
-            shown = await _show(server.client, settings)
+        environment = server.environment() | no_configuration(folder)
+        async with WorkerProcess(settings, environment, log=folder / WORKER_LOG) as worker:
+            stack = Stack(server.client, settings, server, worker)
+            shown = await stack.run(_show(server.client, settings))
             say("stopping the worker and the server")
     return shown
 
@@ -86,8 +94,8 @@ async def _demo(settings: Settings) -> Shown:
 async def _show(client: Client, settings: Settings) -> Shown:
     """Do all three things side by side."""
     say("evaluating the nine cases, triaging the samples and carrying one write through")
-    async with asyncio.timeout(RUN_SECONDS), asyncio.TaskGroup() as group:
-        fixture = read_fixture(fixtures_path(CASES))
+    fixture = read_fixture(fixtures_path(CASES))
+    async with bounded(RUN_SECONDS), asyncio.TaskGroup() as group:
         evaluation = group.create_task(evaluate_on(client, fixture, settings, Tally()))
         samples = group.create_task(triage_samples(client, settings))
         written = group.create_task(carry_write_through(client, settings))

@@ -67,6 +67,9 @@ def report(error: BaseException, *, debug: bool) -> int:
     """
     if debug:
         say(*"".join(traceback.format_exception(error)).splitlines())
+    while isinstance(error, BaseExceptionGroup):
+        # Of things that ran side by side, the first that failed is the one to tell of.
+        error = error.exceptions[0]
     if isinstance(error, StoppedError):
         return 128 + error.number
     told = translate(error)

@@ -15,6 +15,7 @@ from triage.cli.errors import InputError
 from triage.embedded import ServerOptions
 from triage.resources import fixtures_path
 from triage.settings import Role, Settings, load_settings
+from triage.settings_sources import CONFIG_FILE, CONFIG_VARIABLE
 
 SERVER_DATA: Final = "temporal.db"
 SERVER_LOG: Final = "temporal.log"
@@ -56,6 +57,13 @@ def demo_settings(folder: Path) -> Settings:
         shutdown_grace_seconds=2,
         log_level=level,
     )
+
+
+def no_configuration(folder: Path) -> dict[str, str]:
+    """Return the variable that keeps a worker from reading any ``triage.toml`` of the user's."""
+    empty = folder / CONFIG_FILE
+    empty.touch()
+    return {CONFIG_VARIABLE: str(empty)}
 
 
 def server_options(folder: Path, port: int = 0, ui_port: int | None = None) -> ServerOptions:

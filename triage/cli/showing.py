@@ -80,14 +80,14 @@ def _put_state(run: Run, answer: bytes, format_: Format) -> None:
 
 async def _fault(run: Run) -> RefusedError | None:
     """Return what to say about a run that ended without a response, if it did."""
-    if run.is_open or run.execution_status == "completed":
-        return None
-    if run.execution_status == "continued_as_new":
+    if run.is_open or run.execution_status in {"completed", "continued_as_new"}:
         return None
     try:
         await run.handle.result()
     except WorkflowFailureError as error:
-        return platform_fault(error)
+        if run.description.workflow_type == names.ISSUE_TRIAGE:
+            return platform_fault(error)
+        return RefusedError(f"the run ended as {run.execution_status}: {error.cause}")
     return None
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from triage.cli.clients import silence_core
-from triage.cli.errors import StoppedError, UnreachableError
+from triage.cli.errors import InputError, StoppedError, UnreachableError
 from triage.cli.local import (
+    SERVER_LOG,
     WORKER_LOG,
     command_name,
     made_folder,
@@ -37,6 +38,8 @@ def up(port: int, ui_port: int, data: Path | None) -> None:
     Raises:
         CliError: a port or the folder is taken, the server ended, or the worker keeps ending.
     """
+    if port == ui_port:
+        raise InputError(f"the server and its UI cannot share port {port}")
     settings = up_settings(data)
     silence_core()
     with sole_use(made_folder(settings.home)):
@@ -68,7 +71,7 @@ async def _keep_working(server: EmbeddedServer, settings: Settings) -> None:
             if not greeted:
                 put(*_greeting(server, settings))
                 greeted = True
-            await _until_one_ends(server, worker)
+            await _until_one_ends(server, worker, settings.home / SERVER_LOG)
             lived = time.monotonic() - began
             say(f"the worker ended by itself; its log is {log}", *_indented(worker.last_lines()))
         short_lives = short_lives + 1 if lived < SHORT_LIFE_SECONDS else 0
@@ -76,7 +79,7 @@ async def _keep_working(server: EmbeddedServer, settings: Settings) -> None:
     raise UnreachableError("the worker keeps ending, so nothing can be done here")
 
 
-async def _until_one_ends(server: EmbeddedServer, worker: WorkerProcess) -> None:
+async def _until_one_ends(server: EmbeddedServer, worker: WorkerProcess, log: Path) -> None:
     """Wait for the worker's end.
 
     Raises:
@@ -86,7 +89,7 @@ async def _until_one_ends(server: EmbeddedServer, worker: WorkerProcess) -> None
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if ends[0].done():
-            raise UnreachableError("the Temporal server ended by itself")
+            raise UnreachableError(f"the Temporal server ended by itself; its log is {log}")
     finally:
         for end in ends:
             end.cancel()
