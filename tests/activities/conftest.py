@@ -1,0 +1,69 @@
+"""Stores for the activities: real ones, on a SQLite file of their own for each test."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from activities.services import Services
+from tests.activities.scripted_tracker import ScriptedTracker
+from tests.activities.writing import Writing
+from triage.policy.rules import BUILTIN_RULES
+from triage.policy.tools import BUILTIN_TOOLS
+from triage.storage.documents import DocumentStore
+from triage.storage.engine import Store
+from triage.storage.evidence import EvidenceStore
+from triage.storage.ledger import Ledger
+from triage.storage.migrate import upgrade
+
+
+@pytest.fixture(scope="session")
+async def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated database without rows, to be copied."""
+    path = tmp_path_factory.mktemp("template") / "triage.db"
+    await upgrade(f"sqlite+aiosqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+async def store(template: Path, tmp_path: Path) -> AsyncIterator[Store]:
+    """An open store without rows."""
+    path = tmp_path / "triage.db"
+    shutil.copyfile(template, path)
+    opened = await Store.open(f"sqlite+aiosqlite:///{path}")
+    yield opened
+    await opened.close()
+
+
+def services_on(store: Store, tracker: ScriptedTracker) -> Services:
+    """What activities work with, on `store` and with a tracker that is told what to do."""
+    return Services(
+        documents=DocumentStore(store),
+        evidence=EvidenceStore(store),
+        ledger=Ledger(store, lease_seconds=60, quiet_period_seconds=120, max_redispatch=2),
+        trackers={"scripted": tracker},
+        tools=BUILTIN_TOOLS,
+        rules=BUILTIN_RULES,
+        orchestrator="tests",
+        default_model="rules",
+        default_tracker="scripted",
+        local_trust=True,
+        model_timeout=timedelta(milliseconds=200),
+    )
+
+
+@pytest.fixture
+def writing(store: Store) -> Writing:
+    """A far end, a ledger and a clock."""
+    tracker = ScriptedTracker()
+    return Writing(tracker=tracker, services=services_on(store, tracker), store=store)
+
+
+@pytest.fixture
+def services(writing: Writing) -> Services:
+    """What activities work with."""
+    return writing.services

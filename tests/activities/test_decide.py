@@ -1,0 +1,260 @@
+"""Asking the model: whatever an adapter does, what comes back is one bounded, named outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+from temporalio.testing import ActivityEnvironment
+
+from activities.decide import DecideActivities
+from activities.services import Services
+from tests.workflow.decisions import a_request, hand_over, lookup
+from triage.contracts.canonical import canonical_json
+from triage.contracts.decision import MAX_DECISION_BYTES
+from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Usage
+from triage.models.base import ModelRequest
+from triage.models.factory import KINDS, ModelKind
+from triage.storage.documents import SHARED, DocumentKind
+from triage.storage.evidence import EvidenceRow
+
+SCOPE = "5c0fe" * 6
+DECISION = DecideResult(outcome=DecideOutcome.DECISION, decision=hand_over())
+Answer = Callable[[ModelRequest], Awaitable[Any]]
+
+
+@dataclass
+class Adapter:
+    """An adapter that does what a test says."""
+
+    answer: Answer
+    name: str = "test"
+    revision: str = "1"
+
+    async def decide(self, request: ModelRequest) -> DecideResult:
+        """Do it."""
+        result: DecideResult = await self.answer(request)
+        return result
+
+
+@dataclass
+class Asking:
+    """A stored request, and a way to ask an adapter about it."""
+
+    services: Services
+    request: DecideRequest
+    monkeypatch: pytest.MonkeyPatch
+
+    async def ask(self, answer: Answer) -> DecideResult:
+        """Ask an adapter that answers like this."""
+
+        async def build(argument: str, load_script: object) -> Adapter:
+            return Adapter(answer)
+
+        self.monkeypatch.setitem(KINDS, "test", ModelKind("test", build))
+        return await self.decide("test")
+
+    async def decide(self, model: str, **changes: JsonValue) -> DecideResult:
+        """Run the activity for a model."""
+        activities = DecideActivities(self.services)
+        request = self.request.model_copy(update={"model": model, **changes})
+        result: DecideResult = await ActivityEnvironment().run(activities.decide, request)
+        return result
+
+
+@pytest.fixture
+async def asking(services: Services, monkeypatch: pytest.MonkeyPatch) -> Asking:
+    """A run whose request and rules are stored."""
+    body = canonical_json(a_request())
+    digest = await services.documents.put(SCOPE, DocumentKind.REQUEST, body)
+    request = DecideRequest(
+        scope=SCOPE,
+        step=1,
+        version=2,
+        model="rules",
+        request_digest=digest,
+        policy_digest=await services.pin_rules(),
+    )
+    return Asking(services, request, monkeypatch)
+
+
+async def test_an_answer_comes_back_as_it_is(asking: Asking) -> None:
+    """A decision, its usage included, is passed on untouched: the workflow judges it."""
+    usage = Usage(tokens=12, cost_micros=34)
+
+    async def answer(_: ModelRequest) -> DecideResult:
+        return DecideResult(outcome=DecideOutcome.DECISION, decision={"odd": [1]}, usage=usage)
+
+    assert DecideResult(
+        outcome=DecideOutcome.DECISION, decision={"odd": [1]}, usage=usage
+    ) == await asking.ask(answer)
+
+
+async def test_an_adapter_is_shown_the_request_the_tools_and_the_rules(asking: Asking) -> None:
+    """It sees step, request, tools, routes and labels, and nothing of who may approve."""
+    seen: list[ModelRequest] = []
+
+    async def answer(request: ModelRequest) -> DecideResult:
+        seen.append(request)
+        return DECISION
+
+    await asking.ask(answer)
+    [request] = seen
+    assert (1, "ISSUE-1", ()) == (request.step, request.request.request_id, request.observations)
+    assert ["lookup_component_owner", "search_triage_policy", "apply_labels"] == [
+        tool.name for tool in request.tools
+    ]
+    assert [False, False, True] == [tool.side_effect for tool in request.tools]
+    assert "security_review" in request.routes
+    assert "component:api" in request.labels
+
+
+async def test_observations_are_those_of_before_the_call_in_order(asking: Asking) -> None:
+    """Only this run's evidence of earlier versions is shown; expired content is None, not empty."""
+    for scope, version, age in ((SCOPE, 6, 1), (SCOPE, 3, -1), (SCOPE, 9, 1), ("other", 3, 1)):
+        await asking.services.evidence.put(_evidence(asking.services, scope, version, age))
+    seen: list[ModelRequest] = []
+
+    async def answer(request: ModelRequest) -> DecideResult:
+        seen.append(request)
+        return DECISION
+
+    asking.request = asking.request.model_copy(update={"version": 8})
+    await asking.ask(answer)
+    assert [(3, None), (6, {"owner": "backend-team"})] == [
+        (item.version, item.content) for item in seen[0].observations
+    ]
+    assert {"tests@1#3", "tests@1#6"} == {item.locator for item in seen[0].observations}
+
+
+async def _raises(_: ModelRequest) -> DecideResult:
+    raise RuntimeError("api key sk-ant-secret was refused")
+
+
+async def _raises_timeout(_: ModelRequest) -> DecideResult:
+    raise TimeoutError
+
+
+async def _hangs(_: ModelRequest) -> DecideResult:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def _nothing(_: ModelRequest) -> None:
+    return None
+
+
+async def _a_dict(_: ModelRequest) -> JsonValue:
+    return hand_over()
+
+
+def _deciding(decision: Any) -> Answer:  # noqa: ANN401 - any answer
+    async def answer(_: ModelRequest) -> DecideResult:
+        return DecideResult(outcome=DecideOutcome.DECISION, decision=decision)
+
+    return answer
+
+
+def _nested(depth: int) -> JsonValue:
+    value: JsonValue = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+BROKEN: list[tuple[str, Answer, DecideOutcome]] = [
+    ("raises", _raises, DecideOutcome.INVALID),
+    ("raises a timeout", _raises_timeout, DecideOutcome.TIMEOUT),
+    ("hangs", _hangs, DecideOutcome.TIMEOUT),
+    ("answers nothing", _nothing, DecideOutcome.INVALID),
+    ("answers plain data", _a_dict, DecideOutcome.INVALID),
+    ("a huge answer", _deciding("x" * MAX_DECISION_BYTES), DecideOutcome.INVALID),
+    ("a huge answer in few characters", _deciding("é" * 20_000), DecideOutcome.INVALID),
+    ("a deep answer", _deciding(_nested(300)), DecideOutcome.INVALID),
+    ("NaN", _deciding({"score": float("nan")}), DecideOutcome.INVALID),
+    ("infinity", _deciding([float("inf")]), DecideOutcome.INVALID),
+    ("a lone surrogate", _deciding("\ud800"), DecideOutcome.INVALID),
+]
+
+
+@pytest.mark.parametrize(("case", "answer", "outcome"), BROKEN, ids=[case[0] for case in BROKEN])
+async def test_a_broken_adapter_is_a_named_outcome(
+    asking: Asking, case: str, answer: Answer, outcome: DecideOutcome
+) -> None:
+    """An adapter that raises, hangs or answers what cannot be carried never fails the activity."""
+    result = await asking.ask(answer)
+    assert (outcome, None) == (result.outcome, result.decision)
+    assert "sk-ant" not in result.model_dump_json()
+    assert len(result.detail) < 200
+
+
+async def test_an_answer_of_the_largest_size_is_carried(asking: Asking) -> None:
+    """The bound is on the canonical form, and what just fits comes through."""
+    text = "x" * (MAX_DECISION_BYTES - 2)
+    assert DecideOutcome.DECISION is (await asking.ask(_deciding(text))).outcome
+
+
+async def test_a_cancelled_call_is_cancelled(asking: Asking) -> None:
+    """A worker that stops does not take its own cancellation for an answer."""
+    task = asyncio.create_task(asking.ask(_hangs))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_the_deadline_is_the_workers_own(asking: Asking) -> None:
+    """The activity keeps the deadline around the adapter itself, well before the server would."""
+    asking.services = replace(asking.services, model_timeout=timedelta(milliseconds=10))
+    async with asyncio.timeout(5):
+        assert DecideOutcome.TIMEOUT is (await asking.ask(_hangs)).outcome
+
+
+async def test_a_request_that_is_gone_is_unavailable(asking: Asking) -> None:
+    """Without the request's content there is nothing to ask about, and no adapter is asked."""
+    result = await asking.decide("rules", request_digest="sha256:" + "0" * 64)
+    assert DecideOutcome.UNAVAILABLE is result.outcome
+
+
+async def test_a_script_that_is_gone_is_unavailable(asking: Asking) -> None:
+    """A recorded model whose script is not stored any more has no answer, and none is invented."""
+    result = await asking.decide("recorded:sha256:" + "0" * 64)
+    assert DecideOutcome.UNAVAILABLE is result.outcome
+
+
+async def test_rules_that_are_gone_are_a_fault_of_the_platform(asking: Asking) -> None:
+    """A run whose pinned rules are not in the store is never decided under other rules."""
+    with pytest.raises(LookupError):
+        await asking.decide("rules", policy_digest="sha256:" + "0" * 64)
+
+
+async def test_a_recorded_model_answers_a_retry_alike(asking: Asking) -> None:
+    """The position comes from the step, so an attempt that is repeated gets the same decision."""
+    script: list[JsonValue] = [lookup(), hand_over()]
+    digest = await asking.services.documents.put(
+        SHARED, DocumentKind.SCRIPT, canonical_json(script)
+    )
+    answers = [await asking.decide(f"recorded:{digest}", step=2) for _ in range(3)]
+    assert [hand_over()] * 3 == [answer.decision for answer in answers]
+
+
+def _evidence(services: Services, scope: str, version: int, days: int) -> EvidenceRow:
+    content = canonical_json({"owner": "backend-team"})
+    return EvidenceRow(
+        scope=scope,
+        version=version,
+        evidence_id="owners-api",
+        tool="lookup_component_owner",
+        arguments=canonical_json({"path": "backend/api.py"}),
+        source="tests",
+        locator=f"tests@1#{version}",
+        digest="sha256:" + "0" * 64,
+        content=content,
+        size_bytes=len(content),
+        expires_at=replace(services, retention=timedelta(days=days)).content_expiry(),
+    )
