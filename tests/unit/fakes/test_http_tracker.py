@@ -344,10 +344,3 @@ async def test_only_the_write_is_told_of_its_steps(control: TrackerControl) -> N
     steps: list[Step] = []
     await add(control.client(on_step=steps.append))
     assert list(Step) == steps
-
-
-async def test_without_a_token_nothing_is_answered(control: TrackerControl) -> None:
-    """The fake asks who is there, as the real one does."""
-    with pytest.raises(TrackerRefused) as error:
-        await control.client(token="").get_issue(REPOSITORY, NUMBER)
-    assert "unauthorized" == error.value.code

@@ -20,7 +20,7 @@ from tests.fakes.http_tracker import BOT
 from tests.fakes.issues import World, label_sets
 from tests.fakes.tracker import serving
 from tests.unit.fakes.scene import ISSUE_PATH, KEY, LABELS, NUMBER, REPOSITORY, add, call, labelled
-from triage.trackers.base import TrackedIssue, TrackerUnavailable
+from triage.trackers.base import TrackedIssue, TrackerRefused, TrackerUnavailable
 
 STARTER = """
 import subprocess, sys
@@ -39,6 +39,13 @@ tracker = HttpTracker(sys.argv[1], on_step=die)
 asyncio.run(tracker.add_labels(*sys.argv[2:4], ["bug"], by="us", operation_key="op_1"))
 """
 ROOT = Path(__file__).parents[3]
+
+
+async def test_without_a_token_nothing_is_answered(control: TrackerControl) -> None:
+    """The fake asks who is there, as the real one does."""
+    with pytest.raises(TrackerRefused) as error:
+        await control.client(token="").get_issue(REPOSITORY, NUMBER)
+    assert "unauthorized" == error.value.code
 
 
 async def test_the_log_tells_who_did_what_for_which_operation(control: TrackerControl) -> None:
