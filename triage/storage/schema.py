@@ -30,7 +30,7 @@ from sqlalchemy import (
 from triage.storage.columns import ExactText, UtcDateTime
 from triage.storage.transitions import OperationState
 
-REVISIONS: Final = ("0001",)
+REVISIONS: Final = ("0001", "0002")
 """The schema's revisions, oldest first; the last is the one that this program works with."""
 
 MAX_RECEIPT_BYTES: Final = 4096
@@ -198,6 +198,17 @@ audit_heads: Final = Table(
     Column("hash", Text, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     CheckConstraint("seq >= 0", name="seq_counted"),
+)
+
+switches: Final = Table(
+    "switches",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("tenant", ExactText),  # NULL: everybody
+    Column("stopped", Boolean, nullable=False),
+    Column("by", ExactText, nullable=False),
+    Column("reason", ExactText, nullable=False),
+    Column("changed_at", UtcDateTime, nullable=False),
 )
 
 requests: Final = Table(
