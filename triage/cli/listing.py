@@ -85,7 +85,8 @@ def _status(row: Row) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     shown = ("route", "failure", "waiting_since", "started_at")
-    return (str(row["workflow_id"]), _status(row), *((row[name] or "-") for name in shown))
+    values = ((row[name] or "-").replace("+00:00", "Z") for name in shown)
+    return (str(row["workflow_id"]), _status(row), *values)
 
 
 def _time(moment: datetime | None) -> str | None:
