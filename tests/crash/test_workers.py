@@ -1,0 +1,67 @@
+"""Real worker processes, as `python -m worker` starts them, share one queue and one database."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import AsyncExitStack
+from typing import Final
+
+import pytest
+
+from tests.crash.conftest import OpenCell
+from tests.crash.scene import Cell, Record
+from triage.embedded import WorkerProcess
+from triage.settings import Role
+
+RUNS: Final = 6
+ARRANGEMENTS: Final = {
+    "two equal workers": (tuple(Role), tuple(Role)),
+    "one that decides and one that writes": ((Role.DECIDE,), (Role.WRITE,)),
+}
+
+
+async def _play(cell: Cell, issue: str) -> Record:
+    handle = await cell.start(issue)
+    await cell.approve(handle)
+    return await cell.record(handle)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+async def test_workers_share_a_database(open_cell: OpenCell, arrangement: str) -> None:
+    """Two workers carry many runs at once, and each write still happens once."""
+    cell = open_cell(arrangement)
+    async with AsyncExitStack() as running:
+        for part in ARRANGEMENTS[arrangement]:
+            settings = cell.settings.model_copy(update={"roles": part})
+            await running.enter_async_context(WorkerProcess(settings, cell.connection))
+        issues = [f"ISSUE-{number}" for number in range(RUNS)]
+        records = await asyncio.gather(*(_play(cell, issue) for issue in issues))
+    for record in records:
+        assert [("added", "bug"), ("added", "component:api")] == record.events
+        assert [("op-6", 6, ("bug", "component:api"), True)] == record.operations
+        assert [] == record.findings
+    assert issues == [record.response.request_id for record in records]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+async def test_a_run_survives_workers_that_are_stopped_and_killed(
+    open_cell: OpenCell, undisturbed: Record
+) -> None:
+    """One worker leaves in order while the run waits, the next is killed, and a third ends it."""
+    cell = open_cell("three workers")
+    handle = await cell.start()
+    async with WorkerProcess(cell.settings, cell.connection) as first:
+        await cell.waiting(handle)
+        os.kill(first.pid, signal.SIGTERM)
+        assert 0 == await first.wait()
+    async with WorkerProcess(cell.settings, cell.connection) as second:
+        os.kill(second.pid, signal.SIGKILL)
+        await second.wait()
+    await cell.approve(handle)
+    async with WorkerProcess(cell.settings, cell.connection):
+        assert undisturbed == await cell.record(handle)
