@@ -53,6 +53,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
     store = await Store.open(settings.database_url)
     try:
         yield Services(
+            store=store,
             documents=DocumentStore(store),
             evidence=EvidenceStore(store),
             ledger=Ledger(

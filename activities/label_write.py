@@ -43,6 +43,7 @@ from triage.trackers.base import (
 RETRY_SECONDS = 1.0
 OWNER = "operations"
 ACTOR = "bounded-triage"
+WRITES_STOPPED = "writes are stopped"
 
 Found = TypeVar("Found")
 
@@ -103,6 +104,8 @@ class LabelWrite:
             return _refused(f"the approval does not hold: {moved.refusal}")
         _must(moved)
         _must(await self._ledger.still_holds(self._key, epoch))
+        if await self._writes_stopped():
+            return await self._take_back(epoch)
         return await self._send(epoch)
 
     async def _last_look(self, epoch: int) -> WriteResult | None:
@@ -122,8 +125,29 @@ class LabelWrite:
             return await self._stop(epoch, "a label does not exist", WriteOutcome.REFUSED)
         if LabelPresence.REMOVED_BY_PERSON in places:
             return await self._stop(epoch, "a person removed a label", WriteOutcome.REFUSED)
+        if await self._writes_stopped():
+            return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
         self._before = issue.labels
         return None
+
+    async def _writes_stopped(self) -> bool:
+        """Read the switch; a switch that cannot be read ends the attempt, with nothing sent."""
+        return await self._services.switches.writes_stopped(self._request.tenant)
+
+    async def _take_back(self, epoch: int) -> WriteResult:
+        """Undo a dispatch after which nothing was sent.
+
+        Nobody else can have sent anything under this epoch, so the row goes the way of a definite
+        no and is then given up. It ends as it would have a moment earlier, and a newer version of
+        the run may still try again with an approval of its own, which `failed` would forbid.
+        """
+        moved = await self._ledger.release(
+            self._key, epoch, retry_after_seconds=0, reason=WRITES_STOPPED
+        )
+        _must(moved)
+        if moved.state is OperationState.FAILED:
+            return WriteResult(outcome=WriteOutcome.FAILED, detail=WRITES_STOPPED)
+        return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
 
     async def _stop(self, epoch: int, reason: str, outcome: WriteOutcome) -> WriteResult:
         """Give up while no effect is possible."""

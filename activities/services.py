@@ -13,8 +13,10 @@ from triage.contracts.canonical import canonical_json, parse_json
 from triage.policy.rules import Rules
 from triage.policy.tools import ToolRegistry
 from triage.storage.documents import Document, DocumentKind, DocumentStore
+from triage.storage.engine import Store
 from triage.storage.evidence import EvidenceStore
 from triage.storage.ledger import Ledger
+from triage.storage.switches import Switches
 from triage.trackers.base import Tracker
 
 SHARED = ""
@@ -25,6 +27,7 @@ SHARED = ""
 class Services:
     """Stores, trackers and what this worker was told to pin for new runs."""
 
+    store: Store
     documents: DocumentStore
     evidence: EvidenceStore
     ledger: Ledger
@@ -38,6 +41,11 @@ class Services:
     model_timeout: timedelta = timedelta(seconds=5)
     retention: timedelta = timedelta(days=30)
     _rules: dict[str, Rules] = field(default_factory=dict)
+
+    @property
+    def switches(self) -> Switches:
+        """What stops writes; every question reads it anew."""
+        return Switches(self.store)
 
     def content_expiry(self) -> datetime:
         """Return when content that is stored now may be removed."""
