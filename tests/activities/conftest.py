@@ -42,6 +42,7 @@ async def store(template: Path, tmp_path: Path) -> AsyncIterator[Store]:
 def services_on(store: Store, tracker: ScriptedTracker) -> Services:
     """What activities work with, on `store` and with a tracker that is told what to do."""
     return Services(
+        store=store,
         documents=DocumentStore(store),
         evidence=EvidenceStore(store),
         ledger=Ledger(store, lease_seconds=60, quiet_period_seconds=120, max_redispatch=2),
