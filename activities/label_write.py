@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -31,32 +31,18 @@ from triage.storage.operations import (
 )
 from triage.storage.transitions import OperationState
 from triage.trackers.base import (
-    IssueNotFound,
-    LabelPresence,
     TrackedIssue,
     Tracker,
     TrackerRefused,
     TrackerTimeout,
     TrackerUnavailable,
 )
+from triage.trackers.reading import Reading, read_issue, read_labels
 
 RETRY_SECONDS = 1.0
 OWNER = "operations"
 ACTOR = "bounded-triage"
 WRITES_STOPPED = "writes are stopped"
-
-Found = TypeVar("Found")
-
-
-def found(answer: Found | IssueNotFound) -> Found:
-    """Return what a tracker found.
-
-    Raises:
-        TrackerRefused: there is no such issue.
-    """
-    if isinstance(answer, IssueNotFound):
-        raise TrackerRefused("issue_not_found", "the tracker has no such issue")
-    return answer
 
 
 class LabelWrite:
@@ -68,6 +54,7 @@ class LabelWrite:
         self._request = request
         self._operation = request.operation
         self._key = operation_key(request.scope, request.operation.operation_id)
+        self._seconds = request.timeout_ms / 1_000
         self._before: tuple[str, ...] = ()
         self._tracker: Tracker = services.trackers[request.operation.target.tracker]
 
@@ -111,23 +98,22 @@ class LabelWrite:
     async def _last_look(self, epoch: int) -> WriteResult | None:
         """Return why the write must not be sent, having given up the reservation."""
         try:
-            issue = await self._issue()
-            places = await self._presence()
-            inventory = await self._tracker.label_inventory(issue.repository)
+            reading = await self._reading()
+            inventory = await self._tracker.label_inventory(reading.issue.repository)
         except TrackerRefused as error:
             return await self._stop(epoch, error.code, WriteOutcome.FAILED)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
             raise _later(RETRY_SECONDS) from None
-        if issue.content_digest != self._request.content_digest:
+        if reading.issue.content_digest != self._request.content_digest:
             reason = "the issue changed after it was shown"
             return await self._stop(epoch, reason, WriteOutcome.CONFLICT)
         if not set(self._operation.labels).issubset(inventory):
             return await self._stop(epoch, "a label does not exist", WriteOutcome.REFUSED)
-        if LabelPresence.REMOVED_BY_PERSON in places:
+        if reading.removed:
             return await self._stop(epoch, "a person removed a label", WriteOutcome.REFUSED)
         if await self._writes_stopped():
             return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
-        self._before = issue.labels
+        self._before = reading.issue.labels
         return None
 
     async def _writes_stopped(self) -> bool:
@@ -141,13 +127,12 @@ class LabelWrite:
         no and is then given up. It ends as it would have a moment earlier, and a newer version of
         the run may still try again with an approval of its own, which `failed` would forbid.
         """
-        moved = await self._ledger.release(
-            self._key, epoch, retry_after_seconds=0, reason=WRITES_STOPPED
-        )
+        why = WRITES_STOPPED
+        moved = await self._ledger.release(self._key, epoch, retry_after_seconds=0, reason=why)
         _must(moved)
         if moved.state is OperationState.FAILED:
-            return WriteResult(outcome=WriteOutcome.FAILED, detail=WRITES_STOPPED)
-        return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
+            return WriteResult(outcome=WriteOutcome.FAILED, detail=why)
+        return await self._stop(epoch, why, WriteOutcome.REFUSED)
 
     async def _stop(self, epoch: int, reason: str, outcome: WriteOutcome) -> WriteResult:
         """Give up while no effect is possible."""
@@ -158,7 +143,7 @@ class LabelWrite:
         """Call the tracker once; what is not answered is unknown, never failed."""
         target = self._operation.target
         try:
-            async with asyncio.timeout(self._request.timeout_ms / 1_000):
+            async with asyncio.timeout(self._seconds):
                 sent = await self._tracker.add_labels(
                     target.repository,
                     target.issue,
@@ -196,9 +181,12 @@ class LabelWrite:
 
     async def _observe(self, epoch: int, how: How) -> WriteResult:
         """Success is seeing the labels on the issue, not having been told of it."""
+        at = self._operation.target
         try:
-            issue = await self._issue()
-        except (TimeoutError, TrackerRefused, TrackerTimeout, TrackerUnavailable):
+            issue = await read_issue(
+                self._tracker, at.repository, at.issue, timeout_seconds=self._seconds
+            )
+        except (TrackerRefused, TrackerTimeout, TrackerUnavailable):
             return await self._unknown(epoch)
         if not set(self._operation.labels).issubset(issue.labels):
             return await self._unknown(epoch)
@@ -218,19 +206,14 @@ class LabelWrite:
         if doubt.state is OperationState.ATTENTION:
             return _unknown_result()
         try:
-            issue = await self._issue()
-            places = await self._presence()
-        except (TimeoutError, TrackerRefused, TrackerTimeout, TrackerUnavailable):
+            reading = await self._reading()
+        except (TrackerRefused, TrackerTimeout, TrackerUnavailable):
             return await self._wait_or_give_up(doubt)
-        if LabelPresence.ABSENT not in places:
-            removed = LabelPresence.REMOVED_BY_PERSON in places
-            how: How = "removed_by_person" if removed else "readback"
-            receipt = self._receipt(doubt.epoch, how, (), issue)
-            _must(
-                await self._ledger.reconcile(self._key, doubt.epoch, present=True, receipt=receipt)
-            )
-            return await self._applied(receipt, replayed=False)
-        return await self._absent(doubt)
+        if reading.effect is None:
+            return await self._absent(doubt)
+        receipt = self._receipt(doubt.epoch, reading.effect, (), reading.issue)
+        _must(await self._ledger.reconcile(self._key, doubt.epoch, present=True, receipt=receipt))
+        return await self._applied(receipt, replayed=False)
 
     async def _absent(self, doubt: InDoubt) -> WriteResult:
         """Absence proves something only after the quiet period; then it may be sent again."""
@@ -283,19 +266,11 @@ class LabelWrite:
         await self._services.evidence.put(receipt_row(self._request, evidence, receipt, expires_at))
         return WriteResult(outcome=WriteOutcome.APPLIED, replayed=replayed, evidence=evidence)
 
-    async def _issue(self) -> TrackedIssue:
-        target = self._operation.target
-        async with asyncio.timeout(self._request.timeout_ms / 1_000):
-            return found(await self._tracker.get_issue(target.repository, target.issue))
-
-    async def _presence(self) -> tuple[LabelPresence, ...]:
-        target = self._operation.target
-        async with asyncio.timeout(self._request.timeout_ms / 1_000):
-            return found(
-                await self._tracker.label_presence(
-                    target.repository, target.issue, self._operation.labels
-                )
-            )
+    async def _reading(self) -> Reading:
+        at, labels = self._operation.target, self._operation.labels
+        return await read_labels(
+            self._tracker, at.repository, at.issue, labels, timeout_seconds=self._seconds
+        )
 
     def _receipt(self, epoch: int, how: How, before: tuple[str, ...], issue: TrackedIssue) -> bytes:
         return write_receipt(

@@ -1,20 +1,15 @@
-"""The receipt of a write: what was sent, what was seen, and on whose word. Pure.
-
-A receipt is written once, stored as bytes and answered byte for byte to every repeat.
-"""
+"""The receipt of a run's write, and that receipt as evidence. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
-from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.contracts.payloads import EvidenceRef, WriteRequest
+from triage.storage.receipts import How as How
+from triage.storage.receipts import Receipt
 
 RECEIPT_ID: Final = "mutation-receipt"
-MAX_RECEIPT_BYTES: Final = 4_096
-
-How = Literal["applied_by_us", "already_present", "readback", "removed_by_person"]
 
 
 def write_receipt(
@@ -26,35 +21,25 @@ def write_receipt(
     before: Sequence[str],
     after: Sequence[str],
 ) -> bytes:
-    """Return the receipt as canonical JSON of at most 4 KiB.
-
-    Label sets that do not fit are given by their digest: the operation's own labels always stay.
-    """
-    receipt = {
-        "operation_key": operation_key,
-        "operation_id": request.operation.operation_id,
-        "version": request.operation.version,
-        "epoch": epoch,
-        "digest": request.operation.digest,
-        "issue_id": request.operation.target.issue,
-        "labels": list(request.operation.labels),
-        "applied": True,
-        "how": how,
-        "before": sorted(before),
-        "after": sorted(after),
-        "policy": request.policy_digest,
-        "approval": {
-            "approver": request.approval.approver,
-            "source": request.approval.source,
-            "digest": request.operation.approval_digest,
-        },
-    }
-    for name in ("before", "after", "labels"):
-        data = canonical_json(receipt)
-        if len(data) <= MAX_RECEIPT_BYTES:
-            return data
-        receipt[name] = digest_of_bytes(canonical_json(receipt[name]))
-    return canonical_json(receipt)
+    """Return the receipt of what was asked for: see `Receipt.to_bytes`."""
+    operation, approval = request.operation, request.approval
+    receipt = Receipt(
+        operation_key=operation_key,
+        operation_id=operation.operation_id,
+        version=operation.version,
+        epoch=epoch,
+        digest=operation.digest,
+        issue=operation.target.issue,
+        labels=operation.labels,
+        how=how,
+        before=before,
+        after=after,
+        policy=request.policy_digest,
+        approver=approval.approver,
+        approved_by=approval.source,
+        approval_digest=operation.approval_digest,
+    )
+    return receipt.to_bytes()
 
 
 def receipt_evidence(request: WriteRequest, digest: str, size_bytes: int = 0) -> EvidenceRef:

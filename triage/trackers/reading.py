@@ -1,0 +1,88 @@
+"""Reads from a tracker what became of a write, within a bounded time.
+
+Why it exists: an uncertain write is settled by reading, whoever does it: the attempt that comes
+next, the sweeper or a person. What a reading proves is said here once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from triage.trackers.base import (
+    IssueNotFound,
+    LabelPresence,
+    TrackedIssue,
+    Tracker,
+    TrackerRefused,
+    TrackerTimeout,
+)
+
+Effect = Literal["readback", "removed_by_person"]
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """An issue, and where each label of a write stands on it."""
+
+    issue: TrackedIssue
+    places: tuple[LabelPresence, ...]
+
+    @property
+    def removed(self) -> bool:
+        """Whether a person took one of the labels off."""
+        return LabelPresence.REMOVED_BY_PERSON in self.places
+
+    @property
+    def effect(self) -> Effect | None:
+        """How the write shows, or None if a label is not there and was not taken off.
+
+        None proves that nothing happened only after the quiet period.
+        """
+        if LabelPresence.ABSENT in self.places:
+            return None
+        return "removed_by_person" if self.removed else "readback"
+
+
+async def read_issue(
+    tracker: Tracker, repository: str, number: str, *, timeout_seconds: float
+) -> TrackedIssue:
+    """Return the issue as it is now.
+
+    Raises:
+        TrackerRefused: there is no such issue (``issue_not_found``).
+        TrackerTimeout: no answer within `timeout_seconds`.
+        TrackerUnavailable: the tracker failed.
+    """
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            return _found(await tracker.get_issue(repository, number))
+    except TimeoutError:
+        raise TrackerTimeout("the issue could not be read in time") from None
+
+
+async def read_labels(
+    tracker: Tracker,
+    repository: str,
+    number: str,
+    labels: Sequence[str],
+    *,
+    timeout_seconds: float,
+) -> Reading:
+    """Return the issue and where `labels` stand on it; raises what `read_issue` raises."""
+    issue = await read_issue(tracker, repository, number, timeout_seconds=timeout_seconds)
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            places = _found(await tracker.label_presence(repository, number, labels))
+    except TimeoutError:
+        raise TrackerTimeout("the labels could not be read in time") from None
+    return Reading(issue=issue, places=places)
+
+
+def _found(answer: Found | IssueNotFound) -> Found:
+    if isinstance(answer, IssueNotFound):
+        raise TrackerRefused("issue_not_found", "the tracker has no such issue")
+    return answer
