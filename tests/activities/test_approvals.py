@@ -146,15 +146,6 @@ async def test_a_signed_approval_is_kept_as_the_decision(desk: Desk) -> None:
     assert answer.expires_at == "2099-01-01T00:00:00+00:00"
 
 
-async def test_the_kept_decision_allows_the_write_once(desk: Desk) -> None:
-    """The ledger finds the recorded decision and uses it up."""
-    await desk.ask(_request(_token()))
-    await _consume(desk)
-    kept = await desk.stands()
-    assert kept
-    assert kept.operation_key == kept.consumed_by
-
-
 async def test_a_retried_attempt_gets_the_same_answer(desk: Desk) -> None:
     """Temporal may run the activity again after it recorded the decision."""
     request = _request(_token())
@@ -162,7 +153,7 @@ async def test_a_retried_attempt_gets_the_same_answer(desk: Desk) -> None:
 
 
 async def test_a_used_token_is_refused(desk: Desk) -> None:
-    """Once its decision was used for a write, a token is a replay."""
+    """The ledger uses the kept decision up, and from then on its token is a replay."""
     request = _request(_token())
     await desk.ask(request)
     await _consume(desk)

@@ -100,6 +100,11 @@ def payload_bytes() -> bytes:
     return canonical_json(claims().model_dump(mode="json"))
 
 
+def changed_payload(**changes: object) -> bytes:
+    """The payload of an honest token with some of its JSON members changed or added."""
+    return json.dumps(json.loads(payload_bytes()) | changes).encode()
+
+
 def forged(
     header: object = None,
     payload: bytes | None = None,
