@@ -18,14 +18,21 @@ async def test_a_worker_that_dies_ends_the_work(settings: Settings) -> None:
     """Nobody waits for runs that no worker will finish."""
     async with own_stack(settings, "tests") as doomed:
         work = asyncio.create_task(doomed.run(asyncio.Event().wait()))
-        os.kill(doomed._worker.pid, signal.SIGKILL)
+        os.kill(doomed.worker.pid, signal.SIGKILL)
         with pytest.raises(EmbeddedError, match="the worker ended"):
             await work
-        assert doomed._server is not None
+
+
+async def test_a_server_that_dies_ends_the_work(settings: Settings) -> None:
+    """Nor for runs that nobody keeps any more."""
+    async with own_stack(settings, "tests") as doomed:
+        assert doomed.server is not None
         work = asyncio.create_task(doomed.run(asyncio.Event().wait()))
-        os.kill(doomed._server.pid, signal.SIGKILL)
-        with pytest.raises(EmbeddedError, match="ended"):
+        os.kill(doomed.server.pid, signal.SIGKILL)
+        with pytest.raises(EmbeddedError, match="the Temporal server ended"):
             await work
+        # A worker without a server takes its time to stop.
+        os.kill(doomed.worker.pid, signal.SIGKILL)
 
 
 def test_nothing_of_the_users_reaches_the_worker(settings: Settings, tmp_path: Path) -> None:

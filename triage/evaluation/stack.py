@@ -8,7 +8,7 @@ where an address or a profile names one; queue, worker and database are new and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +36,9 @@ class Stack:
 
     client: Client
     settings: Settings
-    _server: EmbeddedServer | None
-    _worker: WorkerProcess
+    worker: WorkerProcess
+    server: EmbeddedServer | None
+    _ends: Sequence[asyncio.Task[int]]
 
     async def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run `main` to its end, and stop it if the worker or the server ends first.
@@ -45,34 +46,20 @@ class Stack:
         Raises:
             EmbeddedError: one of them ended; the message has what it said last.
         """
-        work, fault = asyncio.ensure_future(main), asyncio.ensure_future(self._fault())
+        work = asyncio.ensure_future(main)
         try:
-            await asyncio.wait({work, fault}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, *self._ends}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
-                raise await fault
+                raise self._fault()
             return await work
         finally:
             work.cancel()
-            fault.cancel()
-            await asyncio.gather(work, fault, return_exceptions=True)
+            await asyncio.gather(work, return_exceptions=True)
 
-    async def _fault(self) -> EmbeddedError:
-        """Wait until something ends that should not."""
-        if self._server is None:
-            await self._worker.wait()
-            return self._worker_ended()
-        ends = [asyncio.ensure_future(end) for end in (self._server.wait(), self._worker.wait())]
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for end in ends:
-                end.cancel()
-        return (
-            EmbeddedError("the Temporal server ended") if ends[0].done() else self._worker_ended()
-        )
-
-    def _worker_ended(self) -> EmbeddedError:
-        return EmbeddedError(f"the worker ended:\n{self._worker.last_lines()}")
+    def _fault(self) -> EmbeddedError:
+        if self._ends[0].done():
+            return EmbeddedError(f"the worker ended:\n{self.worker.last_lines()}")
+        return EmbeddedError("the Temporal server ended")
 
 
 @asynccontextmanager
@@ -87,19 +74,25 @@ async def own_stack(settings: Settings, purpose: str) -> AsyncIterator[Stack]:
         ServerUnreachable: the configured server cannot be used.
         EmbeddedError: the server or the worker did not start.
     """
+    ends: list[asyncio.Task[int]] = []
     with TemporaryDirectory(prefix="triage-", ignore_cleanup_errors=True) as folder:
         ours = _private(settings, Path(folder), purpose)
         environment = {CONFIG_VARIABLE: str(_empty_file(Path(folder)))}
-        async with AsyncExitStack() as running:
-            server = None
-            if connection.is_configured():
-                client = await connection.connect(ours)
-            else:
-                server = await running.enter_async_context(EmbeddedServer())
-                client = server.client
-                environment |= server.environment()
-            worker = await running.enter_async_context(WorkerProcess(ours, environment))
-            yield Stack(client, ours, server, worker)
+        try:
+            async with AsyncExitStack() as running:
+                server = None
+                if connection.is_configured():
+                    client = await connection.connect(ours)
+                else:
+                    server = await running.enter_async_context(EmbeddedServer())
+                    client = server.client
+                    environment |= server.environment()
+                worker = await running.enter_async_context(WorkerProcess(ours, environment))
+                ends += [asyncio.create_task(child.wait()) for child in (worker, server) if child]
+                yield Stack(client, ours, worker, server, ends)
+        finally:
+            # Never cancelled: they end with their processes.
+            await asyncio.gather(*ends)
 
 
 def _private(settings: Settings, folder: Path, purpose: str) -> Settings:
