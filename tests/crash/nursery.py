@@ -14,11 +14,11 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from unittest import mock
 
 import worker
@@ -26,10 +26,17 @@ from tests.crash import paused_worker
 from tests.crash.paused_worker import OVER
 from triage.embedded import WORKER_READY
 from triage.policy.tools import BUILTIN_TOOLS, ToolRegistry
+from triage.trackers.base import LabelsAdded
+from triage.trackers.local import LocalTracker
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload([paused_worker.__name__])
 _PR_SET_PDEATHSIG: Final = 1
+
+SENDS: Final = "sends.txt"
+"""The file beside a worker's log that tells of every call that adds labels."""
+SENT: Final = "sent"
+COMMITTED: Final = "committed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,11 +132,32 @@ def _serve(environment: dict[str, str], log: Path, pause: Pause | None) -> None:
         os.dup2(output, number)
     os.environ.clear()
     os.environ.update(environment)
-    with mock.patch.object(worker, "BUILTIN_TOOLS", patient_tools()):
+    with (
+        mock.patch.object(worker, "BUILTIN_TOOLS", patient_tools()),
+        mock.patch.object(LocalTracker, "add_labels", _logged(log.parent / SENDS)),
+    ):
         if pause is None:
             sys.exit(worker.main([]))
         sys.argv = ["paused_worker", pause.place, pause.action, str(pause.mark)]
         sys.exit(paused_worker.main())
+
+
+def _logged(log: Path) -> Callable[..., Awaitable[LabelsAdded]]:
+    """Return `add_labels` with a log of its own, since a repeated call would leave no event."""
+    original = LocalTracker.add_labels
+
+    async def add_labels(*args: Any, **kwargs: Any) -> LabelsAdded:  # noqa: ANN401 - as the original
+        _append(log, SENT)
+        added = await original(*args, **kwargs)
+        _append(log, COMMITTED if added.added else "committed nothing")
+        return added
+
+    return add_labels
+
+
+def _append(log: Path, line: str) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
 
 
 def patient_tools() -> ToolRegistry:

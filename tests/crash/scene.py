@@ -18,7 +18,7 @@ from typing import Any, Final
 from sqlalchemy import select
 from temporalio.client import Client, WorkflowHandle
 
-from tests.crash.nursery import Pause, Process
+from tests.crash.nursery import SENDS, Pause, Process
 from tests.crash.paused_worker import KILL
 from tests.workflow.decisions import ISSUE, a_request
 from triage.contracts.names import ISSUE_TRIAGE, SIGNAL_APPROVE
@@ -65,6 +65,7 @@ class Record:
         evidence: version, id and tool of each row in the store, and the digest of what was read.
         operations: id, version, labels and whether it is done, of each row in the ledger.
         events: what happened to the issue's labels, in the tracker's own log.
+        sends: each call to the tracker that adds labels, and whether it committed any.
         findings: what is wrong with the audit chain.
     """
 
@@ -74,6 +75,7 @@ class Record:
     evidence: list[tuple[int, str, str, str]]
     operations: list[tuple[str, int, tuple[str, ...], bool]]
     events: list[tuple[str, str | None]]
+    sends: list[str]
     findings: list[str]
 
 
@@ -133,6 +135,11 @@ class Cell:
         end.cancel()
         assert -signal.SIGKILL == death.result(), self.log()
 
+    def _sends(self) -> list[str]:
+        """Return what forked workers logged of their calls to the tracker."""
+        log = self.settings.home / SENDS
+        return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+
     def log(self) -> str:
         """Return the last lines that the cell's workers wrote."""
         logs = sorted(self.settings.home.glob("*.log"))
@@ -175,6 +182,7 @@ class Cell:
             evidence=rows,
             operations=[(o.operation_id, o.version, o.labels, o.state in DONE) for o in operations],
             events=[(event.action, event.label) for event in issue.events if event.label],
+            sends=self._sends(),
             findings=[str(finding) for finding in findings],
         )
 

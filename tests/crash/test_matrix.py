@@ -92,4 +92,5 @@ async def test_an_undisturbed_run_is_what_it_should_be(undisturbed: Record) -> N
     assert ["lookup_component_owner", "apply_labels"] == [row[2] for row in undisturbed.evidence]
     assert [("op-6", 6, ("bug", "component:api"), True)] == undisturbed.operations
     assert [("added", "bug"), ("added", "component:api")] == undisturbed.events
+    assert ["sent", "committed"] == undisturbed.sends
     assert [] == undisturbed.findings
