@@ -26,6 +26,7 @@ from activities.labels import LabelActivities, PreviewActivities
 from activities.reads import read_activities
 from activities.run_context import RunContextActivities
 from activities.services import Services
+from activities.sweeper import Sweeper, sweeping
 from triage import connection, logs
 from triage.contracts.names import writes_queue
 from triage.policy.rules import BUILTIN_RULES
@@ -126,6 +127,10 @@ async def serve(settings: Settings) -> None:
     async with open_services(settings) as services, AsyncExitStack() as running:
         for worker in build_workers(client, settings, services):
             await running.enter_async_context(worker)
+        if Role.WRITE in settings.roles:
+            sweeper = Sweeper(client, services)
+            period = settings.sweep_period_seconds
+            await running.enter_async_context(sweeping(sweeper, period_seconds=period))
         print("worker ready", file=sys.stderr, flush=True)  # noqa: T201 - whoever started it waits
         await stop.wait()
 

@@ -152,6 +152,9 @@ class Settings(BaseSettings):
         120.0, description="the seconds before a write that was found absent is sent again"
     )
     lease_seconds: Seconds = Field(60.0, description="the seconds that a dispatched write is held")
+    sweep_period_seconds: Seconds = Field(
+        30.0, description="the seconds between two looks for writes whose run is over"
+    )
     write_timeout_seconds: Seconds = Field(20.0, description="the seconds that a write may take")
     sticky_timeout_seconds: Seconds = Field(
         10.0, description="the seconds before another worker takes over a lost worker's run"

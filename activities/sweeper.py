@@ -1,0 +1,203 @@
+"""Settles writes whose run is over, and removes content that has expired.
+
+Why it exists: a write is carried by its run's activity, and whoever terminates the run ends that
+too. The row stays, perhaps with an effect that nobody saw. So every write worker looks through the
+ledger now and then. It reads and records; it never sends anything. A write that an attempt holds or
+whose run still lives is left alone, and each move names the epoch that was looked at, so whoever
+came first has won. The ledger's runs are looked for in the worker's own namespace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.label_write import OWNER
+from activities.services import Services
+from triage.contracts.canonical import short_hash
+from triage.storage.judgement import quiet_for_seconds
+from triage.storage.leftovers import Closing, find_leftovers
+from triage.storage.operations import MoveCode, Moved, OperationRecord
+from triage.storage.transitions import OperationState
+from triage.trackers.base import TrackerRefused, TrackerTimeout, TrackerUnavailable
+from triage.trackers.read_back import ReadBack
+
+RUN_OVER: Final = "its run is over"
+ABSENT: Final = "its run is over, and its labels are not on the issue"
+UNREADABLE: Final = "its run is over, and the issue cannot be read"
+
+_S = OperationState
+_OVER: Final = frozenset(
+    {
+        WorkflowExecutionStatus.COMPLETED,
+        WorkflowExecutionStatus.FAILED,
+        WorkflowExecutionStatus.CANCELED,
+        WorkflowExecutionStatus.TERMINATED,
+        WorkflowExecutionStatus.TIMED_OUT,
+    }
+)
+_RPC_TIMEOUT: Final = timedelta(seconds=5)
+_PAGE: Final = 200
+_log = logging.getLogger(__name__)
+
+
+class Outcome(StrEnum):
+    """What a pass did about one write."""
+
+    LIVES = "lives"
+    """Its run goes on, or comes back: left alone."""
+    CANCELLED = "cancelled"
+    APPLIED = "applied"
+    ABSENT = "absent"
+    """Nothing shows after the quiet period: a person was told, and nobody sends it again."""
+    UNREADABLE = "unreadable"
+    """It could not be read even after the quiet period: a person was told."""
+    WAITS = "waits"
+    """The quiet period is not over: a later pass looks again."""
+    LOST = "lost"
+    """Somebody else moved it meanwhile."""
+    BROKEN = "broken"
+    """Something went wrong; a later pass tries again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """What one pass did: an outcome for each write that it looked at, by operation key."""
+
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    documents: int = 0
+    evidence: int = 0
+
+
+class Sweeper:
+    """Looks after what runs left behind.
+
+    Args:
+        client: of the namespace whose runs the ledger serves.
+        services: the worker's.
+    """
+
+    def __init__(self, client: Client, services: Services) -> None:
+        self._client = client
+        self._services = services
+        self._ledger = services.ledger
+        self._read_back = ReadBack(services.store, services.ledger, services.trackers)
+
+    async def sweep(self) -> Swept:
+        """Make one pass; several workers may make theirs at the same time.
+
+        Raises:
+            StorageError: the store cannot be used; a later pass goes on from there.
+        """
+        outcomes: dict[str, Outcome] = {}
+        after = ""
+        while page := await find_leftovers(self._services.store, after=after, limit=_PAGE):
+            for record in page:
+                outcomes[record.operation_key] = await self._outcome(record)
+            after = page[-1].operation_key
+        return Swept(
+            outcomes=outcomes,
+            documents=await self._services.documents.purge_expired(),
+            evidence=await self._services.evidence.purge_expired(),
+        )
+
+    async def _outcome(self, record: OperationRecord) -> Outcome:
+        """Settle one write; no trouble with it keeps a pass from the next one."""
+        try:
+            outcome = await self._settle(record)
+        except Exception:  # noqa: BLE001 - whatever it is, the other writes have their turn
+            told = {"operation_key": record.operation_key, "state": record.state.value}
+            _log.warning("a write could not be looked after", exc_info=True, extra=told)
+            return Outcome.BROKEN
+        if outcome not in {Outcome.LIVES, Outcome.WAITS}:
+            told = {"operation_key": record.operation_key, "outcome": outcome.value}
+            _log.info("looked after a write whose run is over", extra=told)
+        return outcome
+
+    async def _settle(self, record: OperationRecord) -> Outcome:
+        if await self._lives(record):
+            return Outcome.LIVES
+        key, epoch = record.operation_key, record.epoch
+        if record.state is _S.RESERVED:
+            moved = await self._ledger.cancel(key, epoch, RUN_OVER)
+            return Outcome.CANCELLED if moved else Outcome.LOST
+        if record.state is _S.DISPATCHED and not await self._ledger.mark_unknown(
+            key, epoch, RUN_OVER
+        ):
+            return Outcome.LOST
+        return await self._read(record)
+
+    async def _read(self, record: OperationRecord) -> Outcome:
+        closing = Closing(reason=ABSENT, owner=OWNER, attention=True)
+        try:
+            return _outcome_of(await self._read_back.settle(record, closing))
+        except (TrackerRefused, TrackerTimeout, TrackerUnavailable):
+            return await self._tell(record)
+
+    async def _tell(self, record: OperationRecord) -> Outcome:
+        """Ask a person about a write that cannot be read, once time alone will not help."""
+        async with self._services.store.read() as connection:
+            now = await self._services.store.now(connection)
+        if quiet_for_seconds(record, now, self._ledger.timings) > 0:
+            return Outcome.WAITS
+        moved = await self._ledger.attention(record.operation_key, UNREADABLE, OWNER)
+        return Outcome.UNREADABLE if moved else Outcome.LOST
+
+    async def _lives(self, record: OperationRecord) -> bool:
+        """Whether the run that a write belongs to goes on, or may.
+
+        The scope tells runs apart that had the same workflow id one after the other. A reset run
+        and one that was continued as new have the scope of the first one.
+        """
+        handle = self._client.get_workflow_handle(record.workflow_id)
+        try:
+            latest = await handle.describe(rpc_timeout=_RPC_TIMEOUT)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return False
+            raise
+        if latest.status in _OVER:
+            return False
+        first = latest.raw_description.workflow_execution_info.first_run_id
+        return not first or record.scope == short_hash(record.tenant, record.workflow_id, first)
+
+
+@asynccontextmanager
+async def sweeping(sweeper: Sweeper, *, period_seconds: float) -> AsyncIterator[None]:
+    """Make a pass every `period_seconds` while the body runs; no fault ends it."""
+    task = asyncio.create_task(_keep_sweeping(sweeper, period_seconds))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _keep_sweeping(sweeper: Sweeper, period_seconds: float) -> None:
+    while True:
+        await asyncio.sleep(period_seconds)
+        try:
+            swept = await sweeper.sweep()
+        except Exception:  # noqa: BLE001 - the next pass may do better
+            _log.warning("a pass of the sweeper broke off", exc_info=True)
+            continue
+        for outcome, count in Counter(swept.outcomes.values()).items():
+            _log.debug("swept", extra={"outcome": outcome.value, "count": count})
+
+
+def _outcome_of(moved: Moved) -> Outcome:
+    if moved.code is MoveCode.TOO_EARLY:
+        return Outcome.WAITS
+    if not moved:
+        return Outcome.LOST
+    return Outcome.APPLIED if moved.state is _S.RECONCILED_APPLIED else Outcome.ABSENT
