@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import settings
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from tests.workflow.world import SERVER_FLAGS, World, binary, opened_services, opened_world
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.converter import data_converter
+
+# Chosen by name: see test_properties.py.
+settings.register_profile("deep")
 
 
 @pytest.fixture(scope="session")
