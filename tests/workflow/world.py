@@ -123,7 +123,7 @@ class World:
         )
         return Run(handle)
 
-    async def play(self, *script: JsonValue, **options: Any) -> TriageResponse:  # noqa: ANN401
+    async def play(self, *script: JsonValue, **options: Any) -> TriageResponse:  # noqa: ANN401 - likewise
         """Play a script to its end and return what the run answers."""
         return await (await self.start(*script, **options)).response()
 
