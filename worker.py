@@ -19,6 +19,7 @@ from typing import Any
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from activities.approvals import ApprovalActivities
 from activities.decide import DecideActivities
 from activities.guard import FailureGuard
 from activities.incidents import IncidentActivities
@@ -33,6 +34,8 @@ from triage.policy.rules import BUILTIN_RULES
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.replay import replay_files
 from triage.settings import Role, Settings, SettingsError, load_settings
+from triage.signing.files import KeyringFile
+from triage.signing.keys import KeyringError
 from triage.storage.documents import DocumentStore
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
@@ -69,6 +72,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             default_model=settings.model,
             default_tracker=settings.tracker,
             local_trust=bool(settings.local_trust),
+            keyring=KeyringFile(settings.keyring),
+            approval_skew=timedelta(seconds=settings.approval_skew_seconds),
             retention=timedelta(days=settings.evidence_retention_days),
         )
     finally:
@@ -93,6 +98,9 @@ def build_workers(client: Client, settings: Settings, services: Services) -> lis
                     RunContextActivities(services).pin,
                     DecideActivities(services).decide,
                     PreviewActivities(services).preview,
+                    ApprovalActivities(
+                        services.store, services.keyring, skew=services.approval_skew
+                    ).verify,
                     *read_activities(services),
                     incidents.open,
                     incidents.choose,
@@ -150,8 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings()
         logs.configure(settings.log_level)
+        if settings.keyring is not None:
+            KeyringFile(settings.keyring).load()
         connection.run_async(serve(settings))
-    except SettingsError as error:
+    except (SettingsError, KeyringError) as error:
         return _stopped(error, 2)
     except (connection.ServerUnreachable, StorageError) as error:
         return _stopped(error, 3)

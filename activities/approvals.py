@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import ConfigDict, Field
 from temporalio import activity
 
 from activities.label_rows import operation_key
-from triage.contracts.approval import Digest, Verdict
-from triage.contracts.base import Contract
 from triage.contracts.canonical import short_hash
+from triage.contracts.names import ACTIVITY_VERIFY_APPROVAL
+from triage.contracts.payloads import VerifyRequest, VerifyResult
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, KeyringError
 from triage.signing.refusals import Detail, Refusal
@@ -26,44 +25,7 @@ from triage.storage import approvals as stored
 from triage.storage.approvals import ApprovalRow, Approvals, ApprovalSource
 from triage.storage.engine import Store
 
-ACTIVITY_VERIFY_APPROVAL: Final = "verify_approval"
 ACCEPTED: Final = "accepted"
-
-
-class VerifyRequest(Contract):
-    """Argument of `verify_approval`: the review that came, and what the run waits for.
-
-    The run and its namespace are those of the activity. `use_by` is from when on the decision, once
-    it is recorded, allows no write any more (ISO 8601); None means never.
-    """
-
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-    scope: str
-    tenant: str
-    operation_id: str
-    version: int
-    operation_digest: Digest
-    approval_digest: Digest
-    verdict: Verdict
-    approver: str
-    token: Annotated[str, Field(repr=False)]
-    use_by: str | None = None
-
-
-class VerifyResult(Contract):
-    """Result of `verify_approval`.
-
-    `code` is ``accepted`` or a refusal's code; `detail` says which check failed. `token_id` is a
-    digest that stands for the token, and `expires_at` when the decision ends, if it does.
-    """
-
-    accepted: bool
-    code: str
-    detail: str = ""
-    approver: str | None = None
-    token_id: str | None = None
-    expires_at: str | None = None
 
 
 class ApprovalActivities:

@@ -12,6 +12,7 @@ from triage.contracts.base import ContractError
 from triage.contracts.canonical import canonical_json, parse_json
 from triage.policy.rules import Rules
 from triage.policy.tools import ToolRegistry
+from triage.signing.files import KeyringFile
 from triage.storage.documents import Document, DocumentKind, DocumentStore
 from triage.storage.engine import Store
 from triage.storage.evidence import EvidenceStore
@@ -38,6 +39,8 @@ class Services:
     default_model: str
     default_tracker: str
     local_trust: bool
+    keyring: KeyringFile
+    approval_skew: timedelta = timedelta(0)
     model_timeout: timedelta = timedelta(seconds=5)
     retention: timedelta = timedelta(days=30)
     _rules: dict[str, Rules] = field(default_factory=dict)

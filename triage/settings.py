@@ -165,6 +165,12 @@ class Settings(BaseSettings):
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = Field(
         30, description="the days that evidence content is kept"
     )
+    keyring: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+        None, description="the path of the file with the public keys of approvers"
+    )
+    approval_skew_seconds: Annotated[float, Field(ge=0, le=300, allow_inf_nan=False)] = Field(
+        0.0, description="the seconds that an approver's clock may be ahead"
+    )
     allow_remote_sqlite: bool = Field(
         default=False, description="true or false (true only if one machine runs every worker)"
     )

@@ -42,6 +42,7 @@ def judge(
     now: datetime,
     trust: Trust,
     decided: bool,
+    signed: bool = False,
 ) -> RefusalCode | None:
     """Return why `review` does not count, or None if it does.
 
@@ -54,6 +55,7 @@ def judge(
         now: the workflow's time.
         trust: who may decide.
         decided: whether a review of this operation was accepted already.
+        signed: whether it carries a signature, which is verified before it counts.
     """
     if pending is None or review.operation_id != pending.operation_id:
         return RefusalCode.NOT_PENDING
@@ -63,19 +65,21 @@ def judge(
         return RefusalCode.DIGEST_MISMATCH
     if pending.expires_at is not None and now >= pending.expires_at:
         return RefusalCode.EXPIRED
-    if not may_decide(review.approver, trust):
+    if not may_decide(review.approver, trust, signed=signed):
         return RefusalCode.UNAUTHORISED
+    if review.digest is None and not trust.local:
+        return RefusalCode.DIGEST_MISMATCH
     return RefusalCode.DUPLICATE if decided else None
 
 
-def may_decide(approver: str, trust: Trust) -> bool:
+def may_decide(approver: str, trust: Trust, *, signed: bool = False) -> bool:
     """Whether `approver` may decide: a named person who did not write the issue.
 
-    Without local trust nobody may: unsigned approvals do not count there.
+    Without local trust only signed approvals count.
     """
     name = _folded(approver)
     is_author = trust.author is not None and name == _folded(trust.author)
-    return trust.local and bool(name) and not is_author and not name.endswith("[bot]")
+    return (trust.local or signed) and bool(name) and not is_author and not name.endswith("[bot]")
 
 
 def _folded(login: str) -> str:

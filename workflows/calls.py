@@ -25,6 +25,8 @@ with workflow.unsafe.imports_passed_through():
         ReadRequest,
         RunContext,
         ToolSnapshot,
+        VerifyRequest,
+        VerifyResult,
         WriteRequest,
         WriteResult,
     )
@@ -85,6 +87,11 @@ async def pin(request: PinRequest) -> RunContext:
 async def preview(request: PreviewRequest) -> Preview:
     """Read what an operation would change, to show it to a reviewer."""
     return await local(names.ACTIVITY_PREVIEW_OPERATION, request, Preview)
+
+
+async def verify_approval(request: VerifyRequest) -> VerifyResult:
+    """Verify a signed approval; the token is not in the history a second time."""
+    return await local(names.ACTIVITY_VERIFY_APPROVAL, request, VerifyResult)
 
 
 async def decide(request: DecideRequest, timeout_ms: int) -> DecideResult:

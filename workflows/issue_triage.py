@@ -124,15 +124,18 @@ class IssueTriage:
         if name not in _VERDICTS:
             raise ContractError("unknown signal")
         review = parse_review(read_review_json(raw, name), _VERDICTS[name])
-        code = self._desk.receive(review, "signal", workflow.now())
+        code = self._desk.take(review, workflow.now())
         if code is not None:
             self._desk.refuse(code, workflow.now(), review)
 
     @workflow.update(name=names.UPDATE_REVIEW, description="approve or reject, with an answer")
-    def review(self, *args: Any) -> ReviewAnswer:  # noqa: ANN401 - checked by the validator
+    async def review(self, *args: Any) -> ReviewAnswer:  # noqa: ANN401 - checked by the validator
         """Decide on the pending operation and say at once whether the decision counts."""
         review = _read_review(args)
-        code = self._desk.receive(review, "update", workflow.now())
+        code = self._desk.check(review, workflow.now())
+        if code is None and self._loop is not None and self._desk.needs_proof(review):
+            code = await self._loop.prove(review)
+        code = code or self._desk.receive(review, "update", workflow.now())
         return ReviewAnswer(
             accepted=code is None, code=code or "accepted", version=self._state.version
         )

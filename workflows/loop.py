@@ -13,6 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
+    from triage.contracts.approval import RefusalCode, Review
     from triage.contracts.base import ContractError
     from triage.contracts.canonical import short_hash
     from triage.contracts.decision import (
@@ -117,6 +118,10 @@ class TriageLoop:
             context=self._context,
             interrupted=self._interrupted,
         )
+
+    async def prove(self, review: Review) -> RefusalCode | None:
+        """Verify a review's signature; return why it does not count, or None."""
+        return await self._writer.prove(review)
 
     async def _turn(self) -> Ending | None:
         """Spend one step: ask for a decision and act on it."""

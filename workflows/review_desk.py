@@ -34,6 +34,7 @@ class ReviewDesk:
         self._pending: PendingOperation | None = None
         self.trust = Trust(local=False, author=None)
         self.decided: Decided | None = None
+        self.unproven: list[Review] = []
 
     def open(self, view: PendingView) -> None:
         """Begin to wait for a decision on exactly what `view` shows."""
@@ -52,13 +53,34 @@ class ReviewDesk:
         self._pending = None
 
     def check(self, review: Review, now: datetime) -> RefusalCode | None:
-        """Return why `review` would be refused, changing nothing."""
+        """Return why `review` would be refused, changing nothing.
+
+        A signature is taken to be good here: `Writer.prove` verifies it before the review counts.
+        """
         return judge(
-            review, self._pending, now=now, trust=self.trust, decided=self.decided is not None
+            review,
+            self._pending,
+            now=now,
+            trust=self.trust,
+            decided=self.decided is not None,
+            signed=self.needs_proof(review),
         )
 
+    def needs_proof(self, review: Review) -> bool:
+        """Whether a signature decides; where unsigned approvals count, none is looked at."""
+        return review.token is not None and not self.trust.local
+
+    def take(self, review: Review, now: datetime) -> RefusalCode | None:
+        """Take a review from a signal: one with a signature waits until the main loop proved it."""
+        if not self.needs_proof(review):
+            return self.receive(review, "signal", now)
+        code = self.check(review, now)
+        if code is None:
+            self.unproven.append(review)
+        return code
+
     def receive(self, review: Review, source: Source, now: datetime) -> RefusalCode | None:
-        """Take a review: the first one that counts decides, every other is refused."""
+        """Take a review whose signature, if any, is good: the first one that counts decides."""
         code = self.check(review, now)
         if code is None:
             self.decided = Decided(review, source, now)

@@ -25,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
         PreviewRequest,
         RunContext,
         Target,
+        VerifyRequest,
         WriteOutcome,
         WriteRequest,
         WriteResult,
@@ -87,6 +88,7 @@ class Writer:
         self._limits = limits
         self._context = context
         self._interrupted = interrupted
+        self._waiting: Operation | None = None
         self.waited = timedelta()
 
     async def attempt(self, intent: Intent) -> Ending | None:
@@ -207,14 +209,54 @@ class Writer:
                 TRIAGE_WAITING_SINCE.value_set(began),
             ]
         )
-        with suppress(TimeoutError):
-            await workflow.wait_condition(
-                lambda: self._desk.decided is not None or self._interrupted(), timeout=window
-            )
+        self._waiting = operation
+        while not self._is_over() and workflow.now() < began + window:
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._is_over() or bool(self._desk.unproven),
+                    timeout=began + window - workflow.now(),
+                )
+            await self._prove_all()
         self._desk.close()
         workflow.upsert_search_attributes([TRIAGE_WAITING_SINCE.value_unset()])
         self.waited += workflow.now() - began
         return self._desk.decided
+
+    def _is_over(self) -> bool:
+        """Whether the wait has an answer, or an edit has made the question void."""
+        return self._desk.decided is not None or self._interrupted()
+
+    async def _prove_all(self) -> None:
+        """Verify the signed reviews that came by signal, in the order in which they came."""
+        while self._desk.unproven and not self._is_over():
+            claimed = self._desk.unproven.pop(0)
+            code = await self.prove(claimed) or self._desk.receive(
+                claimed, "signal", workflow.now()
+            )
+            if code is not None:
+                self._desk.refuse(code, workflow.now(), claimed)
+
+    async def prove(self, claimed: Review) -> RefusalCode | None:
+        """Verify a review's signature; return why it does not count, or None."""
+        operation = self._waiting
+        if operation is None or claimed.token is None:
+            return RefusalCode.NOT_PENDING
+        window = timedelta(seconds=self._limits.approval_window_seconds)
+        result = await calls.verify_approval(
+            VerifyRequest(
+                scope=self._scope,
+                tenant=self._options.context.tenant,
+                operation_id=operation.operation_id,
+                version=operation.version,
+                operation_digest=operation.digest,
+                approval_digest=operation.approval_digest,
+                verdict=claimed.verdict,
+                approver=claimed.approver,
+                token=claimed.token,
+                use_by=(workflow.now() + window).isoformat(),
+            )
+        )
+        return None if result.accepted else RefusalCode(result.code)
 
     def _pending_view(self, intent: Intent, operation: Operation, shown: Preview) -> PendingView:
         now = workflow.now()

@@ -14,6 +14,7 @@ from tests.activities.scripted_tracker import ScriptedTracker
 from tests.activities.writing import Writing
 from triage.policy.rules import BUILTIN_RULES
 from triage.policy.tools import BUILTIN_TOOLS
+from triage.signing.files import KeyringFile
 from triage.storage.documents import DocumentStore
 from triage.storage.engine import Store
 from triage.storage.evidence import EvidenceStore
@@ -53,6 +54,7 @@ def services_on(store: Store, tracker: ScriptedTracker) -> Services:
         default_model="rules",
         default_tracker="scripted",
         local_trust=True,
+        keyring=KeyringFile(None),
         model_timeout=timedelta(milliseconds=200),
     )
 

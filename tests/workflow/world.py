@@ -21,6 +21,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 import worker
+from activities.approvals import ApprovalActivities
 from activities.decide import DecideActivities
 from activities.guard import FailureGuard
 from activities.incidents import IncidentActivities
@@ -187,6 +188,7 @@ async def altered_world(
         RunContextActivities(services).pin,
         decide or DecideActivities(services).decide,
         PreviewActivities(services).preview,
+        ApprovalActivities(services.store, services.keyring).verify,
         *read_activities(read_services or services, handlers),
         incidents.open,
         incidents.choose,

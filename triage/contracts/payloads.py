@@ -7,10 +7,11 @@ output live in the store and are named by scope, version and digest.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
+from triage.contracts.approval import Digest, Verdict
 from triage.contracts.base import Contract
 from triage.contracts.options import IssueContext
 from triage.contracts.request import TriageRequest
@@ -195,6 +196,42 @@ class Approval(Contract):
     approver: str
     source: Literal["start", "signal", "update"]
     decided_at: str
+    expires_at: str | None = None
+
+
+class VerifyRequest(Contract):
+    """Argument of `verify_approval`: the review that came, and what the run waits for.
+
+    The run and its namespace are those of the activity. `use_by` is from when on the decision, once
+    it is recorded, allows no write any more (ISO 8601); None means never.
+    """
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    scope: str
+    tenant: str
+    operation_id: str
+    version: int
+    operation_digest: Digest
+    approval_digest: Digest
+    verdict: Verdict
+    approver: str
+    token: Annotated[str, Field(repr=False)]
+    use_by: str | None = None
+
+
+class VerifyResult(Contract):
+    """Result of `verify_approval`.
+
+    `code` is ``accepted`` or a refusal's code; `detail` says which check failed. `token_id` is a
+    digest that stands for the token, and `expires_at` when the decision ends, if it does.
+    """
+
+    accepted: bool
+    code: str
+    detail: str = ""
+    approver: str | None = None
+    token_id: str | None = None
     expires_at: str | None = None
 
 
