@@ -12,7 +12,13 @@ from typing import Annotated, Final
 
 import typer
 
-from triage.cli import check_commands, data_commands, run_commands, stack_commands
+from triage.cli import (
+    check_commands,
+    data_commands,
+    operator_commands,
+    run_commands,
+    stack_commands,
+)
 from triage.cli.errors import report
 from triage.cli.output import prepare_streams, put, say
 from triage.cli.running import leave
@@ -34,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for commands in (stack_commands, run_commands, data_commands, check_commands):
+for commands in (stack_commands, run_commands, data_commands, operator_commands, check_commands):
     commands.register(app)
 
 _options: dict[str, bool] = {"debug": False}
