@@ -121,11 +121,10 @@ class LabelWrite:
         return await self._services.switches.writes_stopped(self._request.tenant)
 
     async def _take_back(self, epoch: int) -> WriteResult:
-        """Undo a dispatch after which nothing was sent.
+        """Undo a dispatch after which nothing was sent, nor can be by anybody under this epoch.
 
-        Nobody else can have sent anything under this epoch, so the row goes the way of a definite
-        no and is then given up. It ends as it would have a moment earlier, and a newer version of
-        the run may still try again with an approval of its own, which `failed` would forbid.
+        It ends as it would have a moment earlier: given up. `failed` would forbid a newer version
+        of the run to try again with an approval of its own.
         """
         why = WRITES_STOPPED
         moved = await self._ledger.release(self._key, epoch, retry_after_seconds=0, reason=why)

@@ -68,7 +68,8 @@ async def close_absent(
     The reading counts for nobody else: a run that comes back must make its own.
 
     Returns:
-        `TOO_EARLY` inside the quiet period: the row stays as it was.
+        `TOO_EARLY` inside the quiet period: the row stays as it was. `ILLEGAL` also when a person
+        is to be told who was told already, or has looked.
     """
     async with store.write() as connection:
         record = await locked(connection, operation_key)
@@ -76,13 +77,18 @@ async def close_absent(
             return Moved(code=MoveCode.MISSING)
         if record.epoch != epoch:
             return Moved(code=MoveCode.FENCED, state=record.state)
-        if not may_move(record.state, _S.RECONCILED_ABSENT):
+        if not may_move(record.state, _S.RECONCILED_ABSENT) or _is_known(record, closing):
             return Moved(code=MoveCode.ILLEGAL, state=record.state)
         now = await store.now(connection)
         if (wait := quiet_for_seconds(record, now, timings)) > 0:
             return Moved(code=MoveCode.TOO_EARLY, state=record.state, retry_after_seconds=wait)
         await move(connection, record, _S.RECONCILED_ABSENT, now, _values(closing, now))
     return Moved(code=MoveCode.DONE, state=_S.RECONCILED_ABSENT)
+
+
+def _is_known(record: OperationRecord, closing: Closing) -> bool:
+    absent = record.state is _S.RECONCILED_ABSENT
+    return closing.attention and absent and record.attention_owner is not None
 
 
 def _left(now: datetime) -> ColumnElement[bool]:

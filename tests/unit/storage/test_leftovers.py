@@ -106,6 +106,17 @@ async def test_what_a_person_was_asked_about_can_be_closed(store: Store) -> None
     assert () == await ledger.list(attention_only=True)
 
 
+async def test_nobody_is_told_twice(store: Store) -> None:
+    """A pass that had looked before somebody was told, or looked, changes nothing."""
+    ledger = Ledger(store, quiet_period_seconds=0)
+    epoch = await _unknown(ledger, "op_1")
+    for closing in (TOLD, LOOKED):
+        assert await close_absent(store, ledger.timings, "op_1", epoch, closing)
+        before = await ledger.get("op_1")
+        again = await close_absent(store, ledger.timings, "op_1", epoch, TOLD)
+        assert (MoveCode.ILLEGAL, before) == (again.code, await ledger.get("op_1"))
+
+
 async def test_inside_the_quiet_period_nothing_is_closed(store: Store) -> None:
     """An absence that proves nothing is not recorded; the time that is left is told."""
     ledger = Ledger(store)
