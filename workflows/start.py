@@ -53,6 +53,7 @@ class Limits:
     permitted_effects: frozenset[str]
     approval_window_seconds: int
     propose_on_final: bool
+    reminders_seconds: tuple[int, ...]
     grounding: Grounding
     budget: BudgetLimits
     routes: frozenset[str]
@@ -151,6 +152,7 @@ def settle(options: RunOptions, policy: PolicySnapshot) -> Limits:
         permitted_effects=frozenset(mode.permitted_effects if effects is None else effects),
         approval_window_seconds=_first(window, mode.approval_window_seconds),
         propose_on_final=mode.propose_on_final,
+        reminders_seconds=(policy.reminder_seconds, policy.escalation_seconds),
         grounding=options.grounding or Grounding(policy.grounding),
         budget=options.budget,
         routes=frozenset(policy.routes),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -63,6 +63,24 @@ class Intent:
     labels: tuple[str, ...]
     proposed_by: str
     proposal: Proposal = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment that a wait runs into, and the name that it is counted under."""
+
+    name: str
+    at: datetime
+
+
+_NOTICES = ("reminder", "escalation")
+
+
+def _count(name: str) -> None:
+    """Count a reminder, an escalation or an expiry, and show the latest to whoever looks."""
+    meter = workflow.metric_meter()
+    meter.create_counter("triage_approval_deadlines").add(1, {"deadline": name})
+    workflow.set_current_details(f"waits for a person; {name} at {workflow.now().isoformat()}")
 
 
 class Writer:
@@ -200,7 +218,6 @@ class Writer:
     ) -> Decided | None:
         """Wait for the first review that counts, an edit, or the absolute deadline."""
         began = workflow.now()
-        window = timedelta(seconds=self._limits.approval_window_seconds)
         self._desk.open(self._pending_view(intent, operation, shown))
         workflow.upsert_search_attributes(
             [
@@ -210,17 +227,30 @@ class Writer:
             ]
         )
         self._waiting = operation
-        while not self._is_over() and workflow.now() < began + window:
+        deadlines = self._deadlines(began)
+        while deadlines and not self._is_over():
             with suppress(TimeoutError):
                 await workflow.wait_condition(
                     lambda: self._is_over() or bool(self._desk.unproven),
-                    timeout=began + window - workflow.now(),
+                    timeout=max(deadlines[0].at - workflow.now(), timedelta()),
                 )
             await self._prove_all()
+            while deadlines and not self._is_over() and deadlines[0].at <= workflow.now():
+                _count(deadlines.pop(0).name)
         self._desk.close()
         workflow.upsert_search_attributes([TRIAGE_WAITING_SINCE.value_unset()])
         self.waited += workflow.now() - began
         return self._desk.decided
+
+    def _deadlines(self, began: datetime) -> list[Deadline]:
+        """Return what the wait runs into, in order; the last is its end. Messages move none."""
+        window = self._limits.approval_window_seconds
+        seconds = [*zip(_NOTICES, self._limits.reminders_seconds, strict=True)]
+        inside = sorted((after, name) for name, after in seconds if 0 < after < window)
+        return [
+            Deadline(name, began + timedelta(seconds=after))
+            for after, name in [*inside, (window, "expired")]
+        ]
 
     def _is_over(self) -> bool:
         """Whether the wait has an answer, or an edit has made the question void."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -56,14 +57,6 @@ async def test_a_wait_of_three_days_expires(skipping_world: World) -> None:
     assert timedelta(hours=72) <= await _took(run) < timedelta(hours=72, minutes=5)
 
 
-async def test_the_wait_is_not_charged_to_the_budget_of_time(skipping_world: World) -> None:
-    """What a person takes is not what the run takes: three days do not spend a minute."""
-    script = [lookup(), final("owners-api")]
-    run = await skipping_world.start(*script, mode="approve", budget={"seconds": 60})
-    assert EXPIRED == outcome(await run.response())
-    assert (await run.state()).spent.seconds < 60
-
-
 @dataclass(frozen=True)
 class Waiting:
     """A run that waits, on a clock that stands until it is moved on."""
@@ -84,11 +77,26 @@ async def waiting(skipping: WorkflowEnvironment, skipping_world: World) -> Waiti
     return await _waiting(skipping, skipping_world)
 
 
-async def _waiting(skipping: WorkflowEnvironment, skipping_world: World) -> Waiting:
+async def _waiting(
+    skipping: WorkflowEnvironment,
+    skipping_world: World,
+    **options: Any,  # noqa: ANN401 - any options at all
+) -> Waiting:
     with skipping.with_time_skipping_disabled():
-        run = await skipping_world.start(*WRITE, mode="approve")
+        run = await skipping_world.start(*WRITE, mode="approve", **options)
     pending = await run.waiting()
     return Waiting(run, skipping, datetime.fromisoformat(pending.expires_at))
+
+
+async def test_the_wait_is_not_charged_to_the_budget_of_time(
+    skipping: WorkflowEnvironment, skipping_world: World
+) -> None:
+    """What a person takes is not what the run takes: three days do not spend a minute."""
+    late = await _waiting(skipping, skipping_world, budget={"seconds": 60})
+    await late.move_to(timedelta(hours=1))
+    assert (await late.run.review("approve")).accepted
+    assert Status.COMPLETED is (await late.run.response()).status
+    assert (await late.run.state()).spent.seconds < 60
 
 
 async def test_a_deadline_is_absolute_and_three_days_away(waiting: Waiting) -> None:
@@ -136,7 +144,8 @@ async def test_an_approval_in_the_task_of_the_expiry_comes_too_late(
         with skipping.with_time_skipping_disabled():
             run = await first.start(*WRITE, mode="approve")
         pending = await run.waiting()
-    late = Waiting(run, skipping, datetime.fromisoformat(pending.expires_at))
+        late = Waiting(run, skipping, datetime.fromisoformat(pending.expires_at))
+        await late.move_to(timedelta(hours=1))
     await late.move_to(-SECOND)
     await run.signal("approve", envelope(pending))
     async with altered_world(skipping_world, queue=first.queue):
@@ -219,3 +228,15 @@ async def test_a_platform_that_stays_away_fails_the_execution(skipping_world: Wo
         with pytest.raises(WorkflowFailureError):
             await run.response()
         assert await _took(run) <= timedelta(minutes=11)
+
+
+async def test_a_wait_is_reminded_and_escalated_before_it_expires(
+    skipping_world: World,
+) -> None:
+    """Durable timers fire at 24, 48 and 72 hours, and messages in between move none of them."""
+    run = await skipping_world.start(lookup(), final("owners-api"), mode="approve")
+    assert EXPIRED == outcome(await run.response())
+    fired = [e for e in await run.events() if e.HasField("timer_fired_event_attributes")]
+    began = (await run.events())[0].event_time.ToDatetime()
+    hours = [round((e.event_time.ToDatetime() - began) / timedelta(hours=1)) for e in fired]
+    assert [24, 48, 72] == hours

@@ -53,6 +53,8 @@ class PolicySnapshot(Contract):
     max_steps: int
     max_model_retries: int
     grounding: str
+    reminder_seconds: int = 0
+    escalation_seconds: int = 0
 
 
 class PinRequest(Contract):

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import digest_of
-from triage.contracts.options import Count, Grounding, Mode
+from triage.contracts.options import MAX_WINDOW_SECONDS, Count, Grounding, Mode
 from triage.contracts.payloads import PolicySnapshot
 from triage.policy.tools import ToolRegistry
 
@@ -57,6 +57,8 @@ class Rules(Contract):
     max_steps: Count = 3
     max_model_retries: Count = 1
     grounding: Grounding = Grounding.CITED
+    reminder_seconds: Annotated[int, Field(ge=1, le=MAX_WINDOW_SECONDS)] = 24 * 3600
+    escalation_seconds: Annotated[int, Field(ge=1, le=MAX_WINDOW_SECONDS)] = 48 * 3600
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = 30
 
     def digest(self) -> str:
@@ -80,6 +82,8 @@ class Rules(Contract):
             max_steps=self.max_steps,
             max_model_retries=self.max_model_retries,
             grounding=self.grounding.value,
+            reminder_seconds=self.reminder_seconds,
+            escalation_seconds=self.escalation_seconds,
         )
 
 
