@@ -1,0 +1,113 @@
+"""Checks what a story says of each step, wait, message and write."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.unit.story.histories import events_of, of_kind, parsed, told
+from triage.story.parts import Kind
+from triage.story.telling import tell
+
+
+def test_each_step_says_what_was_proposed_and_why_it_was_followed() -> None:
+    """A step tells the kind, tool, argument names and labels of the proposal, and the verdict."""
+    steps = of_kind(told("completed-approved-by-signal"), Kind.MODEL)
+    assert "proposed to call lookup_component_owner(path)" in steps[0].text
+    assert "accepted: the tool is registered and its arguments fit" in steps[0].text
+    assert 'labels "bug", "component:api"' in steps[1].text
+    assert [(1, True, "call_tool"), (2, True, "final")] == [
+        (beat.facts["step"], beat.facts["accepted"], beat.facts["decision"]) for beat in steps
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("failed-unknown-tool", "refused: no such tool is registered (unknown_tool)"),
+        ("failed-invalid-tool-arguments", "lookup_component_owner.path has the wrong type"),
+        ("failed-not-a-decision", "refused: decision.kind must be one of"),
+        ("failed-final-without-ground", "refused: it does not rest on returned evidence"),
+        ("failed-review-without-ground", "refused: it cites evidence that no tool returned"),
+        ("review-not-entailed", "refused: the cited evidence names another owner"),
+        ("review-policy-block", "refused: this run may not have side effects (policy_block)"),
+        ("review-other-issue", "refused: a write may only touch the request's own issue"),
+        ("review-label-not-permitted", "names a label that the rules do not permit"),
+        ("review-approval-required", "waits for none (approval_required)"),
+        ("review-write-without-operation-id", "waits for none (approval_required)"),
+        ("review-operation-id-reused", "was used before, for other labels (state_conflict)"),
+        ("completed-after-model-retry", "refused: asked again, retry 1 of 1"),
+        ("review-model-timeout", "refused: all of 1 retry used (model_timeout)"),
+        ("completed-edited-while-deciding", "refused: the request was edited meanwhile"),
+        ("review-content-unavailable", "content that it needs is unavailable"),
+    ],
+)
+def test_a_refused_step_says_why(name: str, why: str) -> None:
+    """What the run did not follow is told with the reason and the failure that it led to."""
+    assert any(why in beat.text for beat in of_kind(told(name), Kind.MODEL))
+
+
+def test_a_write_is_told_with_its_approval_and_receipt() -> None:
+    """A write names operation, place, labels, approver, attempts and where its receipt is."""
+    [write] = of_kind(told("completed-write-read-back"), Kind.WRITE)
+    for part in ("op-6 at version 6", "#ISSUE-1", "by maintainer (signal)", "receipt mutation"):
+        assert part in write.text
+    assert str(write.facts["receipt"]).startswith("ledger@")
+    assert isinstance(write.facts["attempts"], int)
+
+
+def test_a_wait_is_told_from_its_question_to_its_answer() -> None:
+    """The proposal, the deadline, how long a person was waited for, and who ended it."""
+    story = told("review-rejected-by-update")
+    [proposed], [waiting] = of_kind(story, Kind.PROPOSED), of_kind(story, Kind.WAITING)
+    [review], [waited] = of_kind(story, Kind.REVIEW), of_kind(story, Kind.WAITED)
+    assert 'from none to "bug", "component:api"' in proposed.text
+    assert "to decide on op-6 at version 6, digest sha256:" in waiting.text
+    assert "update reject of op-6 at version 6 by maintainer" in review.text
+    assert "rejected by maintainer" in waited.text
+    assert "a person was waited for" in of_kind(story, Kind.ENDED)[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("review-approval-expired", "nobody decided in time"),
+        ("completed-edited-while-waiting", "the request was edited"),
+        ("canceled-while-waiting", "the execution was canceled"),
+    ],
+)
+def test_a_wait_says_why_it_ended(name: str, why: str) -> None:
+    """Waits that end without an answer say so."""
+    assert why in of_kind(told(name), Kind.WAITED)[0].text
+
+
+def test_an_edit_names_the_fields_that_changed() -> None:
+    """What an edit changes is told by its names."""
+    [edit] = of_kind(told("completed-edited-while-waiting"), Kind.EDIT)
+    assert ["title", "body"] == edit.facts["changed"]
+
+
+def test_malformed_messages_are_told_as_such() -> None:
+    """Junk is told with what is wrong with it, and does not hide the review that counted."""
+    story = told("completed-despite-junk")
+    junk = of_kind(story, Kind.MESSAGE)
+    assert {"malformed"} == {beat.facts["code"] for beat in junk}
+    assert "signal applaud: it does not count: malformed, no run knows such a message" in {
+        beat.text for beat in junk
+    }
+    accepted = [b for b in of_kind(story, Kind.REVIEW) if b.facts["accepted"]]
+    assert ["maintainer"] == [beat.facts["approver"] for beat in accepted]
+
+
+def test_an_open_wait_says_since_when_and_how_to_end_it() -> None:
+    """A run that waits says since when, until when, and what a person can type."""
+    events = parsed(events_of("waiting-for-approval"))
+    began = tell(events).began
+    standing = tell(events, now=began + timedelta(hours=3)).beats[-1]
+    assert "waits for a person since" in standing.text
+    assert "ago)" in standing.text
+    assert "triage approve waiting-for-approval op-6 --version 6" in standing.text
+
+
+def test_an_open_activity_is_what_a_run_waits_for() -> None:
+    """A run whose model has not answered says that it waits for it."""
+    assert told("deciding").beats[-1].text.startswith("waits for decide, asked at ")

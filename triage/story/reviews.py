@@ -1,0 +1,219 @@
+"""Tells each message that a run was sent, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pydantic import JsonValue
+from temporalio.api.common.v1 import Payloads
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.update.v1 import Input, Outcome
+
+from triage.contracts.approval import (
+    REFUSAL_MEANING,
+    RefusalCode,
+    Review,
+    Verdict,
+    parse_review,
+)
+from triage.contracts.base import ContractError
+from triage.contracts.names import SIGNAL_APPROVE, SIGNAL_EDIT, SIGNAL_REJECT, UPDATE_REVIEW
+from triage.contracts.request import parse_request
+from triage.story.desk import StartingApproval
+from triage.story.memory import Memory
+from triage.story.parts import Beat, Kind, beat
+from triage.story.payloads import Fields, failure_of, first, is_encoded
+from triage.story.words import listed, named
+
+MAX_REVIEW_BYTES: Final = 65_536
+SIGNAL: Final = "signal"
+START: Final = "start"
+_VERDICTS: Final = {SIGNAL_APPROVE: Verdict.APPROVE, SIGNAL_REJECT: Verdict.REJECT}
+_MEANING: Final = {code.value: meaning for code, meaning in REFUSAL_MEANING.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an update was answered; `code` is ``accepted`` or a refusal's code."""
+
+    review: Review | None
+    accepted: bool
+    code: str
+    failure: tuple[str, str] | None = None
+
+
+def tell_signal(memory: Memory, event: HistoryEvent, now: datetime | None) -> Iterator[Beat]:
+    """Tell a signal that the run saw at `now`; None means that it has not seen it."""
+    signal = event.workflow_execution_signaled_event_attributes
+    name, shown = signal.signal_name, f"signal {named(signal.signal_name)}"
+    if is_encoded(signal.input):
+        text = f"{shown}: what it says is not readable here"
+        yield beat(event, Kind.MESSAGE, text, channel=SIGNAL, name=name, readable=False)
+    elif now is None:
+        text = f"{shown}: the run has not seen it"
+        yield beat(event, Kind.MESSAGE, text, channel=SIGNAL, name=name, seen=False)
+    elif name == SIGNAL_EDIT:
+        yield _edit(memory, event, signal.input)
+    else:
+        yield _review_signal(memory, event, now)
+
+
+def _edit(memory: Memory, event: HistoryEvent, payloads: Payloads) -> Beat:
+    try:
+        fields = _only(payloads, "an edit")
+        request = parse_request(fields.json())
+        if request.request_id != memory.request.text("request_id"):
+            raise ContractError("an edit is of another request")
+    except ContractError as error:
+        return _malformed(event, SIGNAL_EDIT, error)
+    old = memory.request
+    changed = [name for name in fields.names() if fields.value(name) != old.value(name)]
+    memory.learn_request(fields)
+    memory.edited = True
+    text = f"signal edit: changes {listed(changed)}; the run starts over with it"
+    facts: dict[str, JsonValue] = {"channel": SIGNAL, "name": SIGNAL_EDIT, "changed": [*changed]}
+    return beat(event, Kind.EDIT, text, **facts, accepted=True)
+
+
+def _review_signal(memory: Memory, event: HistoryEvent, now: datetime) -> Beat:
+    signal = event.workflow_execution_signaled_event_attributes
+    try:
+        review = _read(signal.input, signal.signal_name)
+    except ContractError as error:
+        return _malformed(event, signal.signal_name, error)
+    said = f"signal {_shown(memory, review)}"
+    facts = _facts(review, SIGNAL)
+    desk = memory.desk
+    if not desk.is_known():
+        text = f"{said}: whether it counts is not readable here"
+        return beat(event, Kind.REVIEW, text, **facts)
+    code = desk.judge(review, now)
+    if code is not None:
+        return beat(event, Kind.REVIEW, f"{said}: {_refusal(code)}", **facts, **_no(code))
+    if review.token is not None and not desk.local:
+        desk.unproven.append(review)
+        return beat(event, Kind.REVIEW, f"{said}: its signature has to be verified", **facts)
+    desk.decided = review
+    return beat(event, Kind.REVIEW, f"{said}: it counts", **facts, accepted=True, code="accepted")
+
+
+def _malformed(event: HistoryEvent, name: str, error: ContractError) -> Beat:
+    code = RefusalCode.MALFORMED
+    text = f"signal {named(name)}: it does not count: {code}, {error}"
+    return beat(event, Kind.MESSAGE, text, channel=SIGNAL, name=name, accepted=False, code=code)
+
+
+def _read(payloads: Payloads, name: str) -> Review:
+    """Read a review as the run does.
+
+    Raises:
+        ContractError: it is none; the message quotes nothing of it.
+    """
+    if name not in _VERDICTS and name != UPDATE_REVIEW:
+        raise ContractError("no run knows such a message")
+    fields = _only(payloads, "a review")
+    if len(payloads.payloads[0].data) > MAX_REVIEW_BYTES:
+        raise ContractError(f"a review is larger than {MAX_REVIEW_BYTES} bytes")
+    return parse_review(fields.json(), _VERDICTS.get(name))
+
+
+def _only(payloads: Payloads, what: str) -> Fields:
+    if len(payloads.payloads) != 1:
+        raise ContractError(f"{what} has exactly one argument, not {len(payloads.payloads)}")
+    fields = Fields(first(payloads))
+    if not fields.readable:
+        raise ContractError(f"{what} must be a JSON object")
+    return fields
+
+
+def read_answer(event: HistoryEvent, outcome: Outcome | None) -> Answer:
+    """Return what an accepted update asked for and what it was answered."""
+    accepted = event.workflow_execution_update_accepted_event_attributes
+    request = accepted.accepted_request.input
+    review = _review_in(request)
+    if outcome is None:
+        return Answer(review, accepted=False, code="")
+    if outcome.HasField("failure"):
+        return Answer(review, accepted=False, code="", failure=failure_of(outcome.failure))
+    answer = Fields(first(outcome.success))
+    return Answer(review, answer.flag("accepted"), answer.text("code"))
+
+
+def _review_in(request: Input) -> Review | None:
+    try:
+        return _read(request.args, request.name)
+    except ContractError:
+        return None
+
+
+def tell_update(memory: Memory, event: HistoryEvent, answer: Answer) -> Iterator[Beat]:
+    """Tell an update: those that the run refused at once have left nothing to tell."""
+    request = event.workflow_execution_update_accepted_event_attributes.accepted_request.input
+    if answer.review is None:
+        text = f"update {named(request.name)}: what it says is not readable here"
+        yield beat(event, Kind.MESSAGE, text, channel="update", name=request.name)
+        return
+    if answer.accepted:
+        memory.desk.decided = answer.review
+    said, facts = f"update {_shown(memory, answer.review)}", _facts(answer.review, "update")
+    if answer.accepted:
+        text = f"{said}: it counts"
+    elif answer.failure is not None:
+        text = f"{said}: it failed with {memory.failed(*answer.failure)}"
+    else:
+        text = f"{said}: {_refusal(answer.code) if answer.code else 'no answer yet'}"
+    code = answer.code or None
+    yield beat(event, Kind.REVIEW, text, **facts, accepted=answer.accepted, code=code)
+
+
+def tell_starting_approval(memory: Memory, event: HistoryEvent) -> Iterator[Beat]:
+    """Tell what an approval that the run was started with is worth to the latest proposal."""
+    proposal = memory.proposal
+    worth = memory.starting_approval(proposal) if proposal else None
+    if proposal is None or worth is None:
+        return
+    counts = worth is StartingApproval.COUNTS
+    version = memory.options.fields("approvals").number(proposal.operation_id)
+    said = f"the approval of {named(proposal.operation_id)} at version {version} from the start"
+    yield beat(
+        event,
+        Kind.REVIEW,
+        f"{said}: {'it counts' if counts else _refusal(worth)}",
+        channel=START,
+        operation_id=proposal.operation_id,
+        version=version,
+        approver=START,
+        accepted=counts,
+        code=worth,
+    )
+
+
+def _shown(memory: Memory, review: Review) -> str:
+    note = f", note {memory.said(review.note)}" if review.note else ""
+    signed = ", signed" if review.token else ""
+    return (
+        f"{review.verdict} of {named(review.operation_id)} at version {review.version}"
+        f" by {named(review.approver)}{signed}{note}"
+    )
+
+
+def _facts(review: Review, channel: str) -> dict[str, str | int]:
+    return {
+        "channel": channel,
+        "name": review.verdict.value,
+        "operation_id": review.operation_id,
+        "version": review.version,
+        "approver": review.approver,
+    }
+
+
+def _no(code: RefusalCode) -> dict[str, str | bool]:
+    return {"accepted": False, "code": code.value}
+
+
+def _refusal(code: str) -> str:
+    meaning = _MEANING.get(code)
+    return f"it does not count: {named(code)}" + (f", {meaning}" if meaning else "")
