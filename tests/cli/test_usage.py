@@ -15,6 +15,7 @@ COMMANDS = [
     "start",
     "list",
     "show",
+    "explain",
     "approve",
     "reject",
     "issues",

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from triage.cli.explain_command import explain
 from triage.cli.output import Format
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
@@ -21,6 +22,14 @@ As = Annotated[str | None, typer.Option("--as", help="Who decides.  [default: th
 Digest = Annotated[
     str | None, typer.Option("--digest", help="The digest that was reviewed, as 'show' prints it.")
 ]
+Sign = Annotated[bool, typer.Option("--sign", help="Sign it with your own key.")]
+Key = Annotated[
+    Path | None,
+    typer.Option(
+        "--key",
+        help="Its file.  [default: TRIAGE_SIGNING_KEY, or the only one in TRIAGE_HOME/keys]",
+    ),
+]
 Note = Annotated[str | None, typer.Option("--note", help="A remark that is kept with it.")]
 
 STDIN: Final = "-"
@@ -31,6 +40,7 @@ def register(app: typer.Typer) -> None:
     app.command("start")(start)
     app.command("list")(list_runs)
     app.command("show")(show)
+    app.command("explain")(explain)
     app.command("approve")(approve)
     app.command("reject")(reject)
 
@@ -94,12 +104,15 @@ def approve(
     as_: As = None,
     digest: Digest = None,
     note: Note = None,
+    *,
+    sign: Sign = False,
+    key: Key = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Approve one pending operation at one version."""
     from triage.cli import reviewing  # noqa: PLC0415 - see triage.cli.main
 
-    given = reviewing.Given("approve", operation, version, as_, digest, note)
+    given = reviewing.Given("approve", operation, version, as_, digest, note, sign, key)
     reviewing.review(run, given, format_)
 
 
@@ -110,10 +123,13 @@ def reject(
     as_: As = None,
     digest: Digest = None,
     note: Note = None,
+    *,
+    sign: Sign = False,
+    key: Key = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Reject one pending operation at one version."""
     from triage.cli import reviewing  # noqa: PLC0415 - see triage.cli.main
 
-    given = reviewing.Given("reject", operation, version, as_, digest, note)
+    given = reviewing.Given("reject", operation, version, as_, digest, note, sign, key)
     reviewing.review(run, given, format_)
