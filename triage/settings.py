@@ -168,6 +168,9 @@ class Settings(BaseSettings):
     keyring: Annotated[Path, AfterValidator(_absolute)] | None = Field(
         None, description="the path of the file with the public keys of approvers"
     )
+    signing_key: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+        None, description="the path of the file with your own private key"
+    )
     approval_skew_seconds: Annotated[float, Field(ge=0, le=300, allow_inf_nan=False)] = Field(
         0.0, description="the seconds that an approver's clock may be ahead"
     )

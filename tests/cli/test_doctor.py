@@ -28,6 +28,7 @@ def test_everything_is_well(stack: Stack) -> None:
         "model",
         "tracker",
         "approvals",
+        "keyring",
     } == set(rows)
 
 

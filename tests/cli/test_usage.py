@@ -19,6 +19,7 @@ COMMANDS = [
     "approve",
     "reject",
     "issues",
+    "keys",
     "operations",
     "writes",
     "audit",

@@ -18,10 +18,10 @@ from triage.cli.clients import bounded, silence_core
 from triage.cli.demo_runs import Sample, Written, carry_write_through, triage_samples
 from triage.cli.errors import InputError
 from triage.cli.evaluating import Tally
+from triage.cli.folders import made_folder
 from triage.cli.local import (
     WORKER_LOG,
     demo_settings,
-    made_folder,
     no_configuration,
     server_options,
 )

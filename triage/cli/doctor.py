@@ -94,6 +94,7 @@ async def _within(name: str, check: Awaitable[list[Finding]]) -> list[Finding]:
 
 
 def _adapters(settings: Settings) -> Iterator[Finding]:
+    from triage.cli import keyring_check  # noqa: PLC0415 - as above
     from triage.models.factory import KINDS, known_names  # noqa: PLC0415 - as above
 
     kind = settings.model.partition(":")[0]
@@ -109,3 +110,4 @@ def _adapters(settings: Settings) -> Iterator[Finding]:
         yield Finding("tracker", Level.FAIL, f"{settings.tracker} is not built in", advice)
     trust = "count" if settings.local_trust else "count with the embedded server only"
     yield Finding("approvals", Level.OK, f"unsigned ones {trust}")
+    yield keyring_check.check(settings)

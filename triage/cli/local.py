@@ -21,7 +21,6 @@ SERVER_DATA: Final = "temporal.db"
 SERVER_LOG: Final = "temporal.log"
 WORKER_LOG: Final = "worker.log"
 LOCK: Final = "up.lock"
-_PRIVATE: Final = 0o700
 
 
 def up_settings(folder: Path | None) -> Settings:
@@ -74,19 +73,6 @@ def server_options(folder: Path, port: int = 0, ui_port: int | None = None) -> S
         db_filename=folder / SERVER_DATA,
         log=folder / SERVER_LOG,
     )
-
-
-def made_folder(folder: Path) -> Path:
-    """Make a folder that only its owner can read, unless it is there.
-
-    Raises:
-        InputError: it cannot be made, or is no folder.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
-    return folder
 
 
 @contextmanager

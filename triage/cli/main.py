@@ -15,6 +15,7 @@ import typer
 from triage.cli import (
     check_commands,
     data_commands,
+    key_commands,
     operator_commands,
     run_commands,
     stack_commands,
@@ -40,7 +41,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for commands in (stack_commands, run_commands, data_commands, operator_commands, check_commands):
+for commands in (
+    stack_commands,
+    run_commands,
+    data_commands,
+    key_commands,
+    operator_commands,
+    check_commands,
+):
     commands.register(app)
 
 _options: dict[str, bool] = {"debug": False}

@@ -10,11 +10,11 @@ from typing import Final
 
 from triage.cli.clients import silence_core
 from triage.cli.errors import InputError, StoppedError, UnreachableError
+from triage.cli.folders import made_folder
 from triage.cli.local import (
     SERVER_LOG,
     WORKER_LOG,
     command_name,
-    made_folder,
     sample,
     server_options,
     sole_use,
