@@ -7,7 +7,8 @@ import os
 import pwd
 import shlex
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue, ValidationError
 from temporalio.client import (
@@ -33,8 +34,25 @@ from triage.contracts.approval import (
     parse_review,
 )
 from triage.contracts.state import PendingView, StateView
+from triage.settings import load_settings
+
+if TYPE_CHECKING:
+    # It takes a tenth of a second to load, and only who signs needs it.
+    from triage.signing.keys import SigningKey
 
 REVIEW_SECONDS: Final = 15.0
+
+_UNSIGNED_HINT: Final = (
+    "without local trust only signed approvals count: make a key with 'triage keys new NAME' and "
+    "add --sign; an issue's author and bots never decide"
+)
+_SIGNED_HINTS: Final = {
+    RefusalCode.UNAUTHORISED: (
+        "the worker's log names the check: a key that its keyring does not have or that is "
+        "retired, a clock that is ahead; an issue's author and bots never decide"
+    ),
+    RefusalCode.EXPIRED: "if the run still waits, this machine's clock is behind the database's",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,8 @@ class Given:
     approver: str | None
     digest: str | None
     note: str | None
+    sign: bool = False
+    key: Path | None = None
 
 
 def review(name: str, given: Given, format_: Format) -> None:
@@ -55,21 +75,40 @@ def review(name: str, given: Given, format_: Format) -> None:
     Raises:
         CliError: the review did not count, or it is not known whether it did.
     """
+    key = _key(given)
     document: dict[str, JsonValue] = {
         "operation_id": given.operation_id,
         "version": given.version,
-        "approver": given.approver or user_name(),
+        "approver": key.approver if key else given.approver or user_name(),
         "digest": given.digest,
         "note": given.note,
         "verdict": given.verdict,
     }
     checked = parse_review(_without_nulls(document), None)
-    answer = run_coroutine(_review(name, checked))
-    _put_answer(checked, answer, format_)
+    answer = run_coroutine(_review(name, checked, key))
+    _put_answer(checked, answer, format_, is_signed=key is not None)
 
 
 def _without_nulls(document: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {name: value for name, value in document.items() if value is not None}
+
+
+def _key(given: Given) -> SigningKey | None:
+    """Read the key to sign with, if it is to be signed.
+
+    Raises:
+        InputError: it cannot be used, or is not the key of who is to decide.
+    """
+    if not given.sign:
+        if given.key is not None:
+            raise InputError("--key names a key to sign with", "add --sign, or leave --key out")
+        return None
+    from triage.cli import key_files  # noqa: PLC0415 - only who signs needs it
+
+    key = key_files.own_key(key_files.own_key_path(load_settings(), given.key))
+    if given.approver not in {None, key.approver}:
+        raise InputError(f"this is the key of {key.approver}", "leave --as out, or name the owner")
+    return key
 
 
 def user_name() -> str:
@@ -84,7 +123,7 @@ def user_name() -> str:
         raise InputError("the system has no name for you", "say who decides with --as") from None
 
 
-async def _review(name: str, review: Review) -> ReviewAnswer:
+async def _review(name: str, review: Review, key: SigningKey | None) -> ReviewAnswer:
     async with bounded(REVIEW_SECONDS):
         client, _ = await connect()
         run = await find_run(client, name)
@@ -93,7 +132,24 @@ async def _review(name: str, review: Review) -> ReviewAnswer:
         if not run.is_open:
             raise _ended(run)
         state = await _state(client, run)
-        return await _send(run, _bound(review, state.pending), state.version)
+        if key is None:
+            return await _send(run, _bound(review, state.pending), state.version)
+        return await _sign_and_send(client, run, review, state, key)
+
+
+async def _sign_and_send(
+    client: Client, run: Run, review: Review, state: StateView, key: SigningKey
+) -> ReviewAnswer:
+    """Sign what was shown, if the review is about just that; else nothing is signed or sent."""
+    from triage.cli import signing  # noqa: PLC0415 - only who signs needs it
+
+    code = signing.mismatch(review, state.pending)
+    if code is not None or state.pending is None:
+        code = code or RefusalCode.NOT_PENDING
+        return ReviewAnswer(accepted=False, code=code.value, version=state.version)
+    signed = await signing.signed(client, run, review, state.pending, key)
+    say(f"  signed      by {key.approver} with the key {key.kid}")
+    return await _send(run, signed, state.version)
 
 
 async def _state(client: Client, run: Run) -> StateView:
@@ -154,12 +210,18 @@ def _unknown(run: Run) -> UnreachableError:
     )
 
 
-def _put_answer(review: Review, answer: ReviewAnswer, format_: Format) -> None:
+def _put_answer(review: Review, answer: ReviewAnswer, format_: Format, *, is_signed: bool) -> None:
     if format_ is Format.JSON:
         put_json(answer.model_dump(mode="json"))
     if not answer.accepted:
-        meaning = REFUSAL_MEANING.get(RefusalCode(answer.code), "")
-        raise RefusedError(f"{answer.code}: {meaning}")
+        code = RefusalCode(answer.code)
+        raise RefusedError(f"{code.value}: {REFUSAL_MEANING[code]}", _hint(code, is_signed))
     if format_ is Format.TEXT:
         done = "approved" if review.verdict is Verdict.APPROVE else "rejected"
         put(f"{done} {review.operation_id} at version {review.version} as {review.approver}")
+
+
+def _hint(code: RefusalCode, is_signed: bool) -> str:
+    if is_signed:
+        return _SIGNED_HINTS.get(code, "")
+    return _UNSIGNED_HINT if code is RefusalCode.UNAUTHORISED else ""
