@@ -10,7 +10,7 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
@@ -88,27 +88,14 @@ def build_workers(client: Client, settings: Settings, services: Services) -> lis
     }
     workers = []
     if Role.DECIDE in settings.roles:
-        incidents = IncidentActivities(services)
+        sticky = timedelta(seconds=settings.sticky_timeout_seconds)
         workers.append(
             Worker(
                 client,
                 task_queue=settings.task_queue,
                 workflows=WORKFLOWS,
-                activities=[
-                    RunContextActivities(services).pin,
-                    DecideActivities(services).decide,
-                    PreviewActivities(services).preview,
-                    ApprovalActivities(
-                        services.store, services.keyring, skew=services.approval_skew
-                    ).verify,
-                    *read_activities(services),
-                    incidents.open,
-                    incidents.choose,
-                    incidents.read,
-                ],
-                sticky_queue_schedule_to_start_timeout=timedelta(
-                    seconds=settings.sticky_timeout_seconds
-                ),
+                activities=decide_activities(services),
+                sticky_queue_schedule_to_start_timeout=sticky,
                 **common,
             )
         )
@@ -122,6 +109,22 @@ def build_workers(client: Client, settings: Settings, services: Services) -> lis
             )
         )
     return workers
+
+
+def decide_activities(services: Services) -> list[Callable[..., Any]]:
+    """Return all activities but the write: nothing here can change anything outside our store."""
+    incidents = IncidentActivities(services)
+    approvals = ApprovalActivities(services.store, services.keyring, skew=services.approval_skew)
+    return [
+        RunContextActivities(services).pin,
+        DecideActivities(services).decide,
+        PreviewActivities(services).preview,
+        approvals.verify,
+        *read_activities(services),
+        incidents.open,
+        incidents.choose,
+        incidents.read,
+    ]
 
 
 async def serve(settings: Settings) -> None:

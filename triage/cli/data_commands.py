@@ -23,7 +23,6 @@ issues_app = typer.Typer(
 def register(app: typer.Typer) -> None:
     """Add these commands to `app`."""
     app.add_typer(issues_app, name="issues")
-    app.command("operations")(operations)
 
 
 @issues_app.command("add")

@@ -12,6 +12,9 @@ from triage.cli.stores import open_store
 from triage.storage.ledger import Ledger
 from triage.storage.operations import OperationRecord
 
+_HEADERS = ("OPERATION", "RUN", "STATE", "TARGET", "LABELS", "UPDATED", "KEY")
+_ATTENTION_HEADERS = ("REASON", "OWNER")
+
 
 def list_operations(*, attention_only: bool, format_: Format) -> None:
     """Print the operations, oldest first.
@@ -24,8 +27,8 @@ def list_operations(*, attention_only: bool, format_: Format) -> None:
         put_json([_as_json(record) for record in records])
     elif records:
         put_table(
-            ("OPERATION", "RUN", "STATE", "TARGET", "LABELS", "UPDATED"),
-            [_cells(record) for record in records],
+            (*_HEADERS, *(_ATTENTION_HEADERS if attention_only else ())),
+            [_cells(record, attention=attention_only) for record in records],
         )
     else:
         say("no operation needs a person" if attention_only else "there are no operations yet")
@@ -62,9 +65,10 @@ def _receipt(receipt: bytes | None) -> JsonValue:
     return document
 
 
-def _cells(record: OperationRecord) -> tuple[str, ...]:
+def _cells(record: OperationRecord, *, attention: bool) -> tuple[str, ...]:
     target = json.loads(record.target)
     place = f"{target.get('repository')}#{target.get('issue')}" if isinstance(target, dict) else ""
+    why = (record.reason or "", record.attention_owner or "") if attention else ()
     return (
         f"{record.operation_id}@{record.version}",
         record.workflow_id,
@@ -72,4 +76,6 @@ def _cells(record: OperationRecord) -> tuple[str, ...]:
         place,
         ", ".join(record.labels),
         record.updated_at.isoformat(timespec="seconds"),
+        record.operation_key,
+        *why,
     )
