@@ -15,6 +15,7 @@ from tests.unit.story.histories import (
     parsed,
     payload,
     text_of,
+    told,
 )
 from triage.story.parts import Kind
 from triage.story.telling import tell
@@ -191,3 +192,27 @@ def test_reminders_are_told_by_their_name() -> None:
         "a timer of 1 min is set: reminder",
         "a timer of 2 min is set: escalation",
     ] == [beat.text for beat in timers]
+
+
+@pytest.mark.parametrize("way", ["signal", "update"])
+def test_of_two_reviews_in_one_task_the_first_counts(way: str) -> None:
+    """Two approvals that reach the run at once: one is told as counting, the other as late."""
+    events = events_of(f"completed-approved-by-{way}")
+    [digest] = {
+        b.facts["digest"] for b in of_kind(told(f"completed-approved-by-{way}"), Kind.WAITING)
+    }
+    late = {"operation_id": "op-6", "version": 6, "approver": "late", "digest": digest}
+    asked = next(i for i, event in enumerate(events) if event["eventType"].endswith("R_STARTED"))
+    task = next(
+        i for i, e in enumerate(events) if i > asked and e["eventType"].endswith("SCHEDULED")
+    )
+    signal = {"signalName": "approve", "input": {"payloads": [payload(late)]}}
+    second = {
+        **{name: events[task - 1][name] for name in ("eventId", "eventTime")},
+        "eventType": "EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED",
+        "workflowExecutionSignaledEventAttributes": signal,
+    }
+    story = tell(parsed([*events[:task], second, *events[task:]]))
+    codes = {beat.facts["approver"]: beat.facts["code"] for beat in of_kind(story, Kind.REVIEW)}
+    assert {"maintainer": "accepted", "late": "duplicate"} == codes
+    assert "approved by maintainer" in of_kind(story, Kind.WAITED)[0].text
