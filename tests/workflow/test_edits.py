@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -177,28 +178,50 @@ async def test_an_early_edit_of_another_request_is_refused(world: World) -> None
 
 @dataclass(frozen=True)
 class Held:
-    """A run whose first decision is held at a gate."""
+    """A run one of whose decisions is held at a gate."""
 
     run: Run
     gate: Gate
 
 
-@pytest.fixture
-async def deciding(world: World) -> AsyncIterator[Held]:
-    """A run that is being decided on: its first answer is a hand-over, its second a read."""
+@asynccontextmanager
+async def held_at(world: World, step: int, *script: JsonValue) -> AsyncIterator[Held]:
+    """Run `script` in the approve mode, and hold the model when it is asked for this step."""
     gate = Gate()
     ask = DecideActivities(world.services).decide
 
     @activity.defn(name=ACTIVITY_DECIDE)
     async def held(request: DecideRequest) -> DecideResult:
-        if request.step == 1:
+        if request.step == step:
             await gate.hold()
         return await ask(request)
 
     async with altered_world(world, decide=held) as opened:
-        run = await opened.start(hand_over(), lookup(), final("owners-api"))
-        await gate.entered()
-        yield Held(run, gate)
+        yield Held(await opened.start(*script, mode="approve"), gate)
+
+
+@pytest.fixture
+async def deciding(world: World) -> AsyncIterator[Held]:
+    """A run that is being decided on: its first answer is a hand-over, its second a read."""
+    async with held_at(world, 1, hand_over(), lookup(), final("owners-api", labels=())) as held:
+        await held.gate.entered()
+        yield held
+
+
+async def test_between_two_waits_nothing_is_pending(world: World) -> None:
+    """After an edit, and before the next proposal, an approval of what was withdrawn is refused."""
+    async with held_at(world, 2, label(), *WRITE) as held:
+        old = envelope(await held.run.waiting())
+        await held.run.signal("edit", EDITED)
+        await held.gate.entered()
+        assert await held.run.pending() is None
+        assert "not_pending" == await refusal_of(held.run.update({**old, "verdict": "approve"}))
+        await held.run.signal("approve", old)
+        held.gate.open()
+        await held.run.waiting_at(6)
+        assert ["not_pending"] == await held.run.refusal_codes()
+        await held.run.review("approve")
+        assert Status.COMPLETED is (await held.run.response()).status
 
 
 async def test_an_edit_while_the_model_is_asked_discards_the_answer(deciding: Held) -> None:

@@ -45,8 +45,10 @@ async def test_the_issue_of_a_run_is_what_admission_says(world: World) -> None:
 async def test_a_label_that_policy_does_not_permit_is_blocked(
     world: World, labels: tuple[str, ...]
 ) -> None:
-    """One label outside the rules blocks the whole write before anybody is asked."""
-    run = await world.start(label(*labels), FINAL, mode="approve")
+    """One label outside the rules blocks the whole write, even if the tracker has it."""
+    repository = f"seeded-{uuid.uuid4().hex}"
+    await world.tracker.seed_labels(repository, ["bug", "vip", "triage:automerge"])
+    run = await world.start(label(*labels), FINAL, mode="approve", run_id=repository)
     assert (REVIEW, "policy_block") == outcome(await run.response())
     assert [(OPERATION, 3, "blocked")] == await run.operation_states()
     assert ([], []) == (await world.written(run), await run.mutations())
