@@ -74,6 +74,7 @@ class ScriptedTracker:
     removed: set[str] = field(default_factory=set)
     commits: list[Commit] = field(default_factory=list)
     calls: int = 0
+    pause_seconds: float = 30
     late: list[Commit] = field(default_factory=list)
     gate: Gate | None = None
     read_gate: Gate | None = None
@@ -162,7 +163,9 @@ class ScriptedTracker:
             case Add.ERROR_AFTER | Add.ERROR_BEFORE:
                 raise TrackerUnavailable("server error", effect_possible=True)
             case Add.NOT_NOW:
-                raise TrackerUnavailable("slow down", effect_possible=False, retry_after_seconds=30)
+                raise TrackerUnavailable(
+                    "slow down", effect_possible=False, retry_after_seconds=self.pause_seconds
+                )
             case Add.LOCKED:
                 raise TrackerRefused("issue_locked", "the issue is locked")
             case Add.HANGS:

@@ -1,0 +1,144 @@
+"""Pinning a run, and showing what a write would change: the two local activities of IssueTriage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.labels import PreviewActivities
+from activities.run_context import RunContextActivities
+from activities.services import Services
+from tests.activities.scripted_tracker import Read
+from tests.activities.writing import TARGET, Writing
+from tests.workflow.decisions import a_request
+from triage.contracts.canonical import canonical_json
+from triage.contracts.options import IssueContext
+from triage.contracts.payloads import PinRequest, Preview, PreviewRequest, RunContext
+from triage.contracts.request import parse_request
+from triage.storage.documents import SHARED, Document, DocumentKind
+from triage.trackers.base import TrackerTimeout
+
+SCOPE = "5c0fe" * 6
+
+
+async def pin(services: Services, **changes: Any) -> RunContext:  # noqa: ANN401 - any fields
+    """Pin a run of the usual request."""
+    request = PinRequest(
+        scope=SCOPE, request=parse_request(a_request()), context=IssueContext(), model=None
+    ).model_copy(update=changes)
+    context: RunContext = await ActivityEnvironment().run(
+        RunContextActivities(services).pin, request
+    )
+    return context
+
+
+async def preview(services: Services, *labels: str) -> Preview:
+    """Show what adding labels would change."""
+    shown: Preview = await ActivityEnvironment().run(
+        PreviewActivities(services).preview, PreviewRequest(target=TARGET, labels=labels)
+    )
+    return shown
+
+
+async def test_a_run_is_pinned_to_what_is_in_force(writing: Writing) -> None:
+    """Rules, tools, model and the issue's content come back by digest, the rules as a snapshot."""
+    context = await pin(writing.services)
+    assert (None, "rules", writing.tracker.digest, True) == (
+        context.refused,
+        context.model,
+        context.content_digest,
+        context.local_trust,
+    )
+    assert context.policy is not None
+    assert writing.services.rules.routes == context.policy.routes
+    assert writing.services.rules.digest() == context.provenance.policy
+    assert writing.services.tools.digest() == context.provenance.tools
+    assert context.provenance.model.startswith("rules@")
+
+
+async def test_the_request_and_the_rules_are_stored(services: Services) -> None:
+    """The request is kept under the run's scope and expires; the rules are shared and stay."""
+    context = await pin(services)
+    request = await services.documents.get(SCOPE, DocumentKind.REQUEST, context.request_digest)
+    assert isinstance(request, Document)
+    assert canonical_json(a_request()) == request.body
+    assert request.expires_at is not None
+    rules = await services.documents.get(SHARED, DocumentKind.POLICY, context.provenance.policy)
+    assert isinstance(rules, Document)
+    assert rules.expires_at is None
+
+
+async def test_pinning_twice_is_pinning_once(services: Services) -> None:
+    """A local activity may run twice: the second time changes nothing and answers alike."""
+    assert await pin(services) == await pin(services)
+
+
+async def test_the_context_of_a_run_is_small(services: Services) -> None:
+    """It is written into each history, so with the built-in rules it stays under 2 KiB."""
+    assert len((await pin(services)).model_dump_json(exclude_unset=True)) < 2_048
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "recorded", "recorded:sha256:" + "0" * 64, "rules:x"])
+async def test_a_model_that_cannot_be_had_is_a_refusal(services: Services, model: str) -> None:
+    """An unknown model is an answer, not an error, and the rest of the context stays empty."""
+    context = await pin(services, model=model)
+    assert context.refused is not None
+    assert (None, "", "") == (context.policy, context.request_digest, context.model)
+
+
+async def test_a_refusal_quotes_little_of_a_strange_name(services: Services) -> None:
+    """What a refusal repeats of a model's name is short and printable."""
+    context = await pin(services, model="x\x1b[31m" + "y" * 500)
+    assert context.refused is not None
+    assert "\x1b" not in context.refused
+    assert len(context.refused) < 200
+
+
+async def test_an_issue_or_tracker_that_is_not_there_is_a_refusal(writing: Writing) -> None:
+    """A run on an issue that cannot be found, or in an unknown tracker, is refused."""
+    unknown = await pin(writing.services, context=IssueContext(tracker="nowhere"))
+    assert unknown.refused is not None
+    writing.tracker.exists = False
+    assert (await pin(writing.services)).refused is not None
+
+
+async def test_a_changed_rules_file_does_not_reach_pinned_runs(services: Services) -> None:
+    """Whoever asks for pinned rules gets those of the digest, whatever is in force by now."""
+    old = (await pin(services)).provenance.policy
+    changed = replace(services, rules=services.rules.model_copy(update={"max_steps": 9}), _rules={})
+    new = (await pin(changed)).provenance.policy
+    assert old != new
+    assert (3, 9) == (
+        (await changed.pinned_rules(old)).max_steps,
+        (await changed.pinned_rules(new)).max_steps,
+    )
+
+
+async def test_a_preview_shows_labels_before_and_after(writing: Writing) -> None:
+    """The labels that are there stay, and the new ones are added, each list sorted."""
+    writing.tracker.labels.add("documentation")
+    shown = await preview(writing.services, "component:api", "bug")
+    assert (("documentation",), ("bug", "component:api", "documentation"), ()) == (
+        shown.labels_before,
+        shown.labels_after,
+        shown.missing,
+    )
+    assert writing.tracker.digest == shown.content_digest
+    assert 0 == writing.tracker.calls
+
+
+async def test_a_preview_names_what_the_tracker_does_not_have(writing: Writing) -> None:
+    """Labels outside the inventory are listed, so that nobody is asked about them."""
+    assert ("vip",) == (await preview(writing.services, "bug", "vip")).missing
+
+
+async def test_a_preview_of_an_issue_that_is_gone_says_so(writing: Writing) -> None:
+    """An issue that vanished is an answer; a tracker that does not answer is tried again."""
+    writing.tracker.exists = False
+    assert (await preview(writing.services, "bug")).gone
+    writing.tracker.will(Read.CUT)
+    with pytest.raises(TrackerTimeout):
+        await preview(writing.services, "bug")
