@@ -44,6 +44,17 @@ _PREFIX: Final = "EVENT_TYPE_"
 _CORE_MESSAGE: Final = re.compile(r'message: "((?:[^"\\]|\\.)*)"')
 
 
+_TASK_ENDS: Final = frozenset(
+    {
+        EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED,
+        EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+    }
+)
+
+
 @cache
 def _silent_runtime() -> Runtime:
     """Nothing but our own lines may reach standard output, where the SDK would log."""
@@ -81,13 +92,22 @@ def _parse(name: str, text: str) -> WorkflowHistory:
         raise HistoryError("the history has events that this SDK does not know") from None
     if not all(_is_known(event) for event in history.events):
         raise HistoryError("the history has events of an unknown type or without their attributes")
+    if not all(map(_may_follow, history.events, history.events[1:])):
+        raise HistoryError("the history has a workflow task that starts and does not end")
     starts = [
         e for e in history.events if e.HasField("workflow_execution_started_event_attributes")
     ]
     started = history.events[0].workflow_execution_started_event_attributes
-    if starts != [history.events[0]] or not started.original_execution_run_id:
+    named = started.original_execution_run_id and started.workflow_type.name
+    if starts != [history.events[0]] or not named or not started.HasField("task_queue"):
         raise HistoryError("a history begins with the start of one workflow")
     return WorkflowHistory(started.workflow_id or name, history.events)
+
+
+def _may_follow(event: HistoryEvent, following: HistoryEvent) -> bool:
+    """Whether a task's start is followed by its end, the one order that the SDK panics without."""
+    is_start = event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED
+    return not is_start or following.event_type in _TASK_ENDS
 
 
 def _is_known(event: HistoryEvent) -> bool:

@@ -29,6 +29,11 @@ def run_module(module: str, files: Iterable[Path]) -> dict[str, Answer]:
     return _answers(["-m", module, *map(str, files)])
 
 
+def run_code(code: str) -> dict[str, Answer]:
+    """Run code that answers like ``worker --replay``."""
+    return _answers(["-c", code])
+
+
 def _answers(arguments: list[str]) -> dict[str, Answer]:
     done = subprocess.run(
         [sys.executable, *arguments],

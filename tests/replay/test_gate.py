@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -16,6 +17,7 @@ from tests.replay.conftest import Answers, Once
 from tests.replay.histories import FOLDER, events_text, read_events
 
 Events = list[dict[str, Any]]
+Spoil = Callable[[Events], Events]
 
 RUN: Final = FOLDER / "completed-approved-by-signal.json"
 
@@ -81,7 +83,24 @@ def _started_twice(events: Events) -> Events:
     return _numbered([events[0], *events])
 
 
-SPOILED: Final[dict[Callable[[Events], Events], str]] = {
+def _unended_task(events: Events) -> Events:
+    """A workflow task starts, and something else comes before its end."""
+    at = _at(events, "WORKFLOW_TASK_COMPLETED")
+    return _numbered([*events[:at], events[at - 2], *events[at:]])
+
+
+def _start_without(field: str) -> Spoil:
+    """The start of the workflow lacks something that the SDK needs."""
+
+    def spoil(events: Events) -> Events:
+        start = json.loads(json.dumps(events[0]))
+        del start["workflowExecutionStartedEventAttributes"][field]
+        return [start, *events[1:]]
+
+    return spoil
+
+
+SPOILED: Final[dict[Spoil, str]] = {
     _swapped: "Nondeterminism",
     _without_a_command: "Nondeterminism",
     _with_a_command: "Nondeterminism",
@@ -91,11 +110,35 @@ SPOILED: Final[dict[Callable[[Events], Events], str]] = {
     _untyped: "unknown type",
     _bare: "unknown type or without their attributes",
     _started_twice: "the start of one workflow",
+    _unended_task: "starts and does not end",
+    _start_without("originalExecutionRunId"): "the start of one workflow",
+    _start_without("workflowType"): "the start of one workflow",
+    _start_without("taskQueue"): "the start of one workflow",
     lambda events: [*events[:5], *events[6:]]: "missing or repeated events",
     lambda events: events[:1]: "begins with the start",
     lambda _: []: "begins with the start",
 }
 
+
+def _mangled(events: Events, seed: int) -> Events:
+    """Move, drop or double events, or drop a field, at random."""
+    random = Random(seed)  # noqa: S311 - no secret
+    mangled = json.loads(json.dumps(events))
+    for _ in range(random.randint(1, 3)):
+        event = mangled.pop(random.randrange(len(mangled)))
+        attributes = next(v for k, v in event.items() if k.endswith("Attributes"))
+        match random.randrange(4):
+            case 0:
+                mangled.insert(random.randrange(len(mangled)), event)
+            case 1:
+                mangled += [event, event]
+            case 2 if attributes:
+                del attributes[random.choice(sorted(attributes))]
+                mangled.insert(int(event["eventId"]) - 1, event)
+    return _numbered(mangled)
+
+
+MANGLED: Final = 60
 MALFORMED: Final[dict[str, bytes]] = {
     "empty": b"",
     "not-json": b"{",
@@ -117,6 +160,7 @@ def verdicts(once: Once, tmp_path_factory: pytest.TempPathFactory) -> Answers:
 def _replay_spoiled(folder: Path) -> Answers:
     events = read_events(RUN)
     files = {f"spoiled-{n}": events_text(spoil(events)) for n, spoil in enumerate(SPOILED)}
+    files |= {f"mangled-{n}": events_text(_mangled(events, n)) for n in range(MANGLED)}
     contents = {name: text.encode() for name, text in files.items()} | MALFORMED
     paths = [folder / f"{name}.json" for name in contents]
     for path in paths:
@@ -137,6 +181,35 @@ def test_a_file_that_is_no_history_is_refused(verdicts: Answers, name: str) -> N
     """Whatever the file holds, the answer is one sentence that quotes nothing of it."""
     assert not verdicts[name]["ok"]
     assert "the file is not a workflow history in JSON" == verdicts[name]["error"]
+
+
+def test_a_mangled_history_is_answered(verdicts: Answers) -> None:
+    """Whatever was done to a history, the gate says whether it fits; the SDK alone would hang."""
+    answers = [verdicts[f"mangled-{n}"] for n in range(MANGLED)]
+    assert [] == [answer for answer in answers if "no end within" in (answer["error"] or "")]
+    assert any(not answer["ok"] for answer in answers)
+
+
+NEVER_ENDS: Final = """
+import asyncio, sys
+from triage import replay
+
+async def never(*_):
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+
+replay._file_failure = never
+sys.exit(asyncio.run(replay.replay_files(["a", "b"], [], limit_seconds=0.2)))
+"""
+
+
+def test_a_replay_that_never_ends_is_reported() -> None:
+    """A history that hangs the SDK all the same has a time limit, and so has the next one."""
+    answers = child.run_code(NEVER_ENDS)
+    assert ["no end within 0.2 seconds"] * 2 == [answer["error"] for answer in answers.values()]
 
 
 def test_one_bad_file_does_not_hide_the_others(verdicts: Answers) -> None:
