@@ -129,14 +129,14 @@ def processes_with(mark: str) -> set[int]:
 class Up:
     """A running ``triage up``."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, **more: str) -> None:
         port, ui_port = free_ports(2)
         self.home = home
         self.mark = uuid4().hex
         self.address = f"127.0.0.1:{port}"
         self.ui = f"http://127.0.0.1:{ui_port}"
         self.environment = clean_environment(
-            home, TEMPORAL_ADDRESS=self.address, **{MARK: self.mark}
+            home, TEMPORAL_ADDRESS=self.address, **{MARK: self.mark}, **more
         )
         self.log = home / "up.err"
         with self.log.open("wb") as log:
