@@ -13,7 +13,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import select
 from temporalio.client import Client, WorkflowHandle
@@ -35,6 +35,7 @@ from triage.storage.transitions import OperationState
 from triage.trackers.local import LocalTracker
 from triage.trackers.local_people import IssueRecord
 
+Answer = TypeVar("Answer")
 Handle = WorkflowHandle[Any, TriageResponse]
 
 SECONDS: Final = 100.0
@@ -126,10 +127,10 @@ class Cell:
                     return
                 await asyncio.sleep(LOOK_EVERY_SECONDS)
 
-    async def dies(self, worker: Process, handle: Handle) -> None:
+    async def dies(self, worker: Process, handle: WorkflowHandle[Any, Any]) -> None:
         """Return once a worker has killed itself; the run must not end before."""
         death = asyncio.create_task(worker.ended())
-        end = asyncio.create_task(self.response(handle))
+        end = asyncio.create_task(self.answer(handle))
         await asyncio.wait({death, end}, return_when=asyncio.FIRST_COMPLETED)
         assert death.done(), f"{self.name} was never reached: {end.result()}"
         end.cancel()
@@ -154,8 +155,8 @@ class Cell:
         await worker.kill()
         return record
 
-    async def response(self, handle: Handle) -> TriageResponse:
-        """Return what the run answers, or show what its workers said if it does not."""
+    async def answer(self, handle: WorkflowHandle[Any, Answer]) -> Answer:
+        """Return what a run answers, or show what its workers said if it does not."""
         try:
             async with asyncio.timeout(SECONDS):
                 return await handle.result()
@@ -164,14 +165,14 @@ class Cell:
 
     async def record(self, handle: Handle) -> Record:
         """Collect what the run did; a worker has to be there to answer the query."""
-        response = await self.response(handle)
+        response = await self.answer(handle)
         state = await handle.query("state", result_type=StateView)
         store = await Store.open(self.settings.database_url)
         try:
             operations = await Ledger(store).list(workflow_id=handle.id)
             issue = await LocalTracker(store).show_issue("local", response.request_id)
             findings = await verify(store)
-            rows = await _evidence(store, {operation.scope for operation in operations})
+            rows = await evidence_of(store, {operation.scope for operation in operations})
         finally:
             await store.close()
         assert isinstance(issue, IssueRecord), "the issue was never registered"
@@ -187,13 +188,21 @@ class Cell:
         )
 
 
-def opened_cell(name: str, client: Client, connection: Mapping[str, str], template: Path) -> Cell:
-    """Give a run a folder, a queue and a copy of the empty database."""
+def opened_cell(
+    name: str,
+    client: Client,
+    connection: Mapping[str, str],
+    template: Path,
+    database_url: str | None = None,
+) -> Cell:
+    """Give a run a folder, a queue and a database: a copy of the empty one if no other is given."""
     home = template.parent / re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     home.mkdir()
-    shutil.copy(template, home / "triage.db")
+    if database_url is None:
+        database_url = f"sqlite+aiosqlite:///{shutil.copy(template, home / 'triage.db')}"
     settings = Settings(
         home=home,
+        database_url=database_url,
         task_queue=home.name,
         local_trust=True,
         model="rules",
@@ -213,12 +222,15 @@ async def make_template(folder: Path) -> Path:
     return path
 
 
-async def _evidence(store: Store, scopes: set[str]) -> list[tuple[int, str, str, str]]:
+async def evidence_of(store: Store, scopes: set[str]) -> list[tuple[int, str, str, str]]:
+    """Return the rows that runs left in the evidence store, without the digests of receipts.
+
+    A receipt says how the write was seen, which a disturbance may change.
+    """
     e = evidence.c
     query = select(e.version, e.evidence_id, e.tool, e.digest).where(e.scope.in_(scopes))
     async with store.read() as connection:
         rows = (await connection.execute(query.order_by(e.version))).all()
-    # A receipt says how the write was seen, which a disturbance may change.
     return [
         (v, name, tool, "" if tool == "apply_labels" else digest) for v, name, tool, digest in rows
     ]

@@ -16,6 +16,13 @@ from tests.crash.conftest import OpenCell
 from tests.crash.scene import Cell, Record
 
 WAITING: Final = "waiting for a person"
+WRITE_PLACES: Final = (
+    "after reserve",
+    "after dispatch",
+    "before send",
+    "after send",
+    "after settle",
+)
 PLACES: Final = (
     "before pin_run_context 1",
     "after pin_run_context 1",
@@ -33,11 +40,7 @@ PLACES: Final = (
     WAITING,
     "command apply_labels 1",
     "before apply_labels 1",
-    "after reserve",
-    "after dispatch",
-    "before send",
-    "after send",
-    "after settle",
+    *WRITE_PLACES,
     "after apply_labels 1",
 )
 
@@ -81,6 +84,20 @@ async def test_a_killed_worker_changes_nothing(
     cells = map(open_cell, PLACES)
     played = await asyncio.gather(*map(_play, cells, PLACES), return_exceptions=True)
     for place, record in zip(PLACES, played, strict=True):
+        with subtests.test(place):
+            assert undisturbed == record
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.timeout(180)
+async def test_a_write_is_as_safe_on_postgresql(
+    open_postgres_cell: OpenCell, undisturbed: Record, subtests: pytest.Subtests
+) -> None:
+    """The ledger's moves mean the same on both databases, wherever they are cut."""
+    cells = [open_postgres_cell(f"postgresql {place}") for place in WRITE_PLACES]
+    played = await asyncio.gather(*map(_play, cells, WRITE_PLACES), return_exceptions=True)
+    for place, record in zip(WRITE_PLACES, played, strict=True):
         with subtests.test(place):
             assert undisturbed == record
 
