@@ -117,9 +117,14 @@ async def _run(
 
 
 def _fail(spec: ToolSpec, failure: FailureClass, *, transient: bool) -> NoReturn:
-    """Raise the failure; a transient one is tried again after a jittered, growing pause."""
-    attempt = activity.info().attempt
-    ceiling = spec.retry.backoff_seconds * 2 ** (attempt - 1)
+    """Raise the failure; a transient one is tried again after a jittered, growing pause.
+
+    Once the tool's retries have taken longer than its rule permits, it is final.
+    """
+    info = activity.info()
+    elapsed = (info.started_time - info.scheduled_time).total_seconds()
+    transient = transient and elapsed < spec.retry.max_elapsed_seconds
+    ceiling = spec.retry.backoff_seconds * 2 ** (info.attempt - 1)
     pause = ceiling * random.uniform(0.5, 1)  # noqa: S311 - jitter, not a secret
     raise ApplicationError(
         f"{spec.name}: {failure}",

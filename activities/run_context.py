@@ -49,6 +49,7 @@ class RunContextActivities:
             content_digest=issue.content_digest,
             model=name,
             model_timeout_ms=int(services.model_timeout.total_seconds() * 1_000),
+            tracker=request.context.tracker or services.default_tracker,
             local_trust=services.local_trust,
         )
 

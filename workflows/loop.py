@@ -109,7 +109,7 @@ class TriageLoop:
             self._desk,
             scope=self._scope,
             target=Target(
-                tracker=context.tracker or "local",
+                tracker=self._context.tracker,
                 repository=context.repository,
                 issue=context.issue or self.request.request_id,
             ),

@@ -30,6 +30,7 @@ class Reading:
 
     services: Services
     policy: str
+    trying_for: timedelta = timedelta()
 
     async def run(
         self,
@@ -63,7 +64,8 @@ class Reading:
     ) -> EvidenceRef:
         """Run one tool."""
         env = ActivityEnvironment()
-        env.info = replace(env.info, attempt=attempt)
+        scheduled = env.info.started_time - self.trying_for
+        env.info = replace(env.info, attempt=attempt, scheduled_time=scheduled)
         request = ReadRequest(
             scope=SCOPE,
             version=version,
@@ -193,6 +195,17 @@ async def test_pauses_between_tries_grow_with_jitter(reading: Reading) -> None:
         pause = caught.value.next_retry_delay
         assert pause is not None
         assert timedelta(seconds=ceiling / 2) <= pause <= timedelta(seconds=ceiling)
+
+
+@pytest.mark.parametrize(("seconds", "final"), [(0, False), (4.9, False), (5, True), (60, True)])
+async def test_a_tool_is_tried_only_for_so_long(
+    reading: Reading, seconds: float, final: bool
+) -> None:
+    """A transient fault is final once the tool's retries took as long as its rule permits."""
+    reading.trying_for = timedelta(seconds=seconds)
+    with pytest.raises(ApplicationError) as caught:
+        await reading.run(raises=TransientReadError(), attempt=2)
+    assert final is caught.value.non_retryable
 
 
 async def test_a_repeated_attempt_returns_what_the_first_one_stored(reading: Reading) -> None:

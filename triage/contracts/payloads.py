@@ -80,6 +80,7 @@ class RunContext(Contract):
     content_digest: str = ""
     model: str = ""
     model_timeout_ms: int = 10_000
+    tracker: str = "local"
     local_trust: bool = False
 
 
