@@ -25,6 +25,7 @@ from workflows import calls, evidence_loop
 from workflows.state import MAX_REFUSALS_KEPT, TERMINAL, TRANSITIONS
 
 PAGE: Final = page("docs/architecture.md")
+LOCAL_CALLS: Final = (calls.pin, calls.preview, calls.verify_approval)
 SECONDS: Final = {"ms": 0.001, "s": 1, "min": 60}
 
 
@@ -106,6 +107,7 @@ def test_the_table_of_activities_gives_the_code_s_timeouts() -> None:
     expected = {
         names.ACTIVITY_PIN_RUN_CONTEXT: local,
         names.ACTIVITY_PREVIEW_OPERATION: local,
+        names.ACTIVITY_VERIFY_APPROVAL: local,
         names.ACTIVITY_OPEN_INCIDENT: local,
         names.ACTIVITY_DECIDE: model,
         names.ACTIVITY_CHOOSE_ACTION: _remote(evidence_loop._TIMEOUT),
@@ -132,9 +134,7 @@ def test_the_table_of_activities_gives_the_code_s_timeouts() -> None:
 def test_the_table_of_activities_says_which_are_local() -> None:
     """Local are those that the workflows call as local activities."""
     rows = PAGE.table("activity", "queue", "kind", "start-to-close", "in all", "attempts")
-    called = {_name_called(function) for function in (calls.pin, calls.preview)} | {
-        names.ACTIVITY_OPEN_INCIDENT
-    }
+    called = {_name_called(function) for function in LOCAL_CALLS} | {names.ACTIVITY_OPEN_INCIDENT}
     assert called == {row[0] for row in rows if row[2] == "local"}
 
 
