@@ -80,14 +80,19 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 async def _demo(settings: Settings) -> Shown:
     folder = settings.home
+    stack: Stack | None = None
     say("starting a Temporal server of its own")
-    async with EmbeddedServer(server_options(folder)) as server:
-        say("starting a worker")
-        environment = server.environment() | no_configuration(folder)
-        async with WorkerProcess(settings, environment, log=folder / WORKER_LOG) as worker:
-            stack = Stack(server.client, settings, server, worker)
-            shown = await stack.run(_show(server.client, settings))
-            say("stopping the worker and the server")
+    try:
+        async with EmbeddedServer(server_options(folder)) as server:
+            say("starting a worker")
+            environment = server.environment() | no_configuration(folder)
+            async with WorkerProcess(settings, environment, log=folder / WORKER_LOG) as worker:
+                stack = Stack.watch(server.client, settings, worker, server)
+                shown = await stack.run(_show(server.client, settings))
+                say("stopping the worker and the server")
+    finally:
+        if stack is not None:
+            await stack.ended()
     return shown
 
 

@@ -40,6 +40,22 @@ class Stack:
     server: EmbeddedServer | None
     _ends: Sequence[asyncio.Task[int]]
 
+    @classmethod
+    def watch(
+        cls,
+        client: Client,
+        settings: Settings,
+        worker: WorkerProcess,
+        server: EmbeddedServer | None,
+    ) -> Stack:
+        """Watch over what runs already; await `ended` once worker and server were stopped."""
+        ends = [asyncio.create_task(child.wait()) for child in (worker, server) if child]
+        return cls(client, settings, worker, server, ends)
+
+    async def ended(self) -> None:
+        """Wait for the watch to end with its processes; it is never cancelled."""
+        await asyncio.gather(*self._ends)
+
     async def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run `main` to its end, and stop it if the worker or the server ends first.
 
@@ -74,7 +90,7 @@ async def own_stack(settings: Settings, purpose: str) -> AsyncIterator[Stack]:
         ServerUnreachable: the configured server cannot be used.
         EmbeddedError: the server or the worker did not start.
     """
-    ends: list[asyncio.Task[int]] = []
+    stack: Stack | None = None
     with TemporaryDirectory(prefix="triage-", ignore_cleanup_errors=True) as folder:
         ours = _private(settings, Path(folder), purpose)
         environment = {CONFIG_VARIABLE: str(_empty_file(Path(folder)))}
@@ -88,11 +104,11 @@ async def own_stack(settings: Settings, purpose: str) -> AsyncIterator[Stack]:
                     client = server.client
                     environment |= server.environment()
                 worker = await running.enter_async_context(WorkerProcess(ours, environment))
-                ends += [asyncio.create_task(child.wait()) for child in (worker, server) if child]
-                yield Stack(client, ours, worker, server, ends)
+                stack = Stack.watch(client, ours, worker, server)
+                yield stack
         finally:
-            # Never cancelled: they end with their processes.
-            await asyncio.gather(*ends)
+            if stack is not None:
+                await stack.ended()
 
 
 def _private(settings: Settings, folder: Path, purpose: str) -> Settings:
