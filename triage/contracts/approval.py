@@ -61,7 +61,7 @@ class Envelope(Contract):
     version: StateVersion
     approver: Name
     digest: Digest | None = None
-    token: Annotated[str, Field(max_length=8_192)] | None = None
+    token: Annotated[str | None, Field(max_length=8_192, repr=False)] = None
     note: Annotated[str, Field(max_length=MAX_REASON_CHARS)] | None = None
 
 
