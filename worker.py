@@ -42,6 +42,7 @@ from triage.storage.errors import StorageError
 from triage.storage.evidence import EvidenceStore
 from triage.storage.ledger import Ledger
 from triage.storage.migrate import upgrade
+from triage.supported import check_supported
 from triage.trackers.local import LocalTracker
 from workflows.evidence_loop import EvidenceLoop
 from workflows.issue_triage import IssueTriage
@@ -160,6 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return asyncio.run(replay_files(options.replay, WORKFLOWS))
     try:
         settings = load_settings()
+        check_supported(settings)
         logs.configure(settings.log_level)
         if settings.keyring is not None:
             KeyringFile(settings.keyring).load()

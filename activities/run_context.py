@@ -50,6 +50,7 @@ class RunContextActivities:
             model=name,
             model_timeout_ms=int(services.model_timeout.total_seconds() * 1_000),
             tracker=request.context.tracker or services.default_tracker,
+            author=request.context.author or issue.author,
             local_trust=services.local_trust,
         )
 

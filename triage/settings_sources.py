@@ -113,16 +113,29 @@ def config_values(file: Path, known: Collection[str]) -> dict[str, object]:
     Raises:
         SettingsError: the file is no TOML, or holds a key that is no setting, or a secret.
     """
+    settings = {k: v for k, v in _table(file).items() if not _is_rules(k, v)}
+    if problems := [*_problems(file.name, settings, known)]:
+        raise SettingsError(*problems)
+    return {name: _as_text(value) for name, value in settings.items()}
+
+
+def rule_tables(file: Path) -> list[str]:
+    """Return the tables of ``triage.toml`` that are rules, sorted.
+
+    Raises:
+        SettingsError: the file is no TOML.
+    """
+    table = _table(file)
+    return sorted(name for name, value in table.items() if _is_rules(name, value))
+
+
+def _table(file: Path) -> dict[str, object]:
     try:
-        table = tomllib.loads(_read(file, file.name))
+        return tomllib.loads(_read(file, file.name))
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at ([a-z0-9 ,]+)\)$", str(error))
         where = f" at {place[1]}" if place else ""
         raise SettingsError(f"{file.name}: is not TOML{where}; correct it there") from None
-    settings = {k: v for k, v in table.items() if not _is_rules(k, v)}
-    if problems := [*_problems(file.name, settings, known)]:
-        raise SettingsError(*problems)
-    return {name: _as_text(value) for name, value in settings.items()}
 
 
 def _read(file: Path, where: str) -> str:

@@ -96,7 +96,7 @@ class TriageLoop:
         self._context: RunContext = context
         self._limits: Limits = settle(self._options, context.policy)
         self._state.provenance = context.provenance
-        self._desk.trust = Trust(local=context.local_trust, author=self._options.context.author)
+        self._desk.trust = Trust(local=context.local_trust, author=context.author or None)
         self._writer = self._new_writer()
         if self._state.status is Status.RECEIVED:
             self._state.move(Status.VALIDATED)

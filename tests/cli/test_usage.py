@@ -83,6 +83,8 @@ def test_version(triage: Triage) -> None:
         ["approve", "run", "op"],
         ["approve", "run", "op", "--version", "x"],
         ["approve", "run", "op", "--version", "-1"],
+        ["approve", "run", "op", "--version", "6", "--as", ""],
+        ["reject", "run", "op", "--version", "6", "--as", " "],
         ["list", "--format", "xml"],
         ["up", "--port", "70000"],
         ["start", "--mode", "reckless", "file"],

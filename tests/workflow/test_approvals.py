@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from tests.workflow.decisions import OPERATION, final, label, lookup
+from tests.workflow.decisions import ISSUE, OPERATION, final, label, lookup
 from tests.workflow.runs import Run, envelope, outcome, refusal_of
 from tests.workflow.world import World
 from triage.contracts.response import Status
@@ -185,3 +185,14 @@ async def test_only_the_latest_refusals_are_kept_and_all_are_counted(world: Worl
     state = await run.reaches(lambda state: state.refusals_total == 60)
     assert list(range(110, 160)) == [refusal.version for refusal in state.refusals]
     await run.handle.terminate()
+
+
+async def test_the_author_that_the_tracker_knows_cannot_approve(world: World) -> None:
+    """Whoever opened the issue may not decide on it, though the run was not told who that is."""
+    repository = "known-author"
+    await world.tracker.create_issue(repository, title="t", body="b", author="Carol", number=ISSUE)
+    await world.tracker.seed_labels(repository, ["bug"])
+    run = await world.start(*SCRIPT, mode="approve", context={"repository": repository})
+    assert "unauthorised" == await refusal_of(run.review("approve", approver="@carol"))
+    assert (await run.review("reject", approver="dave")).accepted
+    await run.response()

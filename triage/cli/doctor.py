@@ -96,7 +96,10 @@ async def _within(name: str, check: Awaitable[list[Finding]]) -> list[Finding]:
 def _adapters(settings: Settings) -> Iterator[Finding]:
     from triage.cli import keyring_check  # noqa: PLC0415 - as above
     from triage.models.factory import KINDS, known_names  # noqa: PLC0415 - as above
+    from triage.supported import rules_problem  # noqa: PLC0415 - as above
 
+    if (problem := rules_problem(settings)) is not None:
+        yield Finding("rules", Level.FAIL, problem, "the worker does not start with them")
     kind = settings.model.partition(":")[0]
     if kind in KINDS:
         yield Finding("model", Level.OK, settings.model)
@@ -108,6 +111,10 @@ def _adapters(settings: Settings) -> Iterator[Finding]:
     else:
         advice = "set TRIAGE_TRACKER to local"
         yield Finding("tracker", Level.FAIL, f"{settings.tracker} is not built in", advice)
-    trust = "count" if settings.local_trust else "count with the embedded server only"
+    trust = {
+        None: "count with the embedded server only",
+        True: "count",
+        False: "never count: sign them with --sign",
+    }[settings.local_trust]
     yield Finding("approvals", Level.OK, f"unsigned ones {trust}")
     yield keyring_check.check(settings)

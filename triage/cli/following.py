@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.exceptions import CancelledError, TerminatedError
 from temporalio.service import RPCError
 
 from triage.cli.clients import ask, failed_attempts, has_worker
@@ -107,6 +108,12 @@ def waiting_for_worker(settings: Settings) -> str:
 def platform_fault(error: WorkflowFailureError) -> RefusedError:
     """Return what to tell about a run that ended without a response."""
     cause = error.cause
+    if isinstance(cause, CancelledError | TerminatedError):
+        word = "cancelled" if isinstance(cause, CancelledError) else "terminated"
+        return RefusedError(
+            f"the run was {word} before it had a response",
+            "'triage operations' shows what became of its writes",
+        )
     deeper = cause.__cause__ or cause
     return RefusedError(
         f"the run ended without a response, as a fault of the platform: {deeper}",

@@ -60,7 +60,9 @@ def check(order: Order) -> Checked:
     refuse_unknown_fields(document, "request", TriageRequest)
     request = parse_request(document)
     options = _options(order)
-    workflow_id = order.workflow_id or f"{ID_PREFIX}{request.request_id}"
+    workflow_id = order.workflow_id
+    if workflow_id is None:
+        workflow_id = f"{ID_PREFIX}{request.request_id}"
     inputs = [document, options] if options else [document]
     if any(_size(value) > MAX_PAYLOAD_BYTES for value in inputs):
         limit = MAX_PAYLOAD_BYTES // 1024 // 1024

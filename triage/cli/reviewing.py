@@ -79,7 +79,7 @@ def review(name: str, given: Given, format_: Format) -> None:
     document: dict[str, JsonValue] = {
         "operation_id": given.operation_id,
         "version": given.version,
-        "approver": key.approver if key else given.approver or user_name(),
+        "approver": key.approver if key else _named(given),
         "digest": given.digest,
         "note": given.note,
         "verdict": given.verdict,
@@ -87,6 +87,10 @@ def review(name: str, given: Given, format_: Format) -> None:
     checked = parse_review(_without_nulls(document), None)
     answer = run_coroutine(_review(name, checked, key))
     _put_answer(checked, answer, format_, is_signed=key is not None)
+
+
+def _named(given: Given) -> str:
+    return user_name() if given.approver is None else given.approver
 
 
 def _without_nulls(document: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -139,8 +139,10 @@ def state_lines(run: Run, state: StateView) -> Iterator[str]:
     yield from _section("decisions", _decisions(state))
     yield from _section("evidence", _evidence(state))
     if state.pending is not None:
-        yield from _section("pending", pending_lines(state.pending))
-        yield review_hint(run.id, state.pending)
+        title = "pending" if run.is_open else "was pending when the run ended"
+        yield from _section(title, pending_lines(state.pending))
+        if run.is_open:
+            yield review_hint(run.id, state.pending)
     yield from _section(f"refusals ({state.refusals_total})", _refusals(state))
     yield from _section("operations", _operations(state))
     yield from _section("spent", _pairs(state.spent.model_dump()))

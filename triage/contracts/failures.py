@@ -75,7 +75,9 @@ FAILURES: Final[dict[FailureClass, FailureInfo]] = {
         _TOOL, "policy owner", "decide whether the policy should permit this effect"
     ),
     FailureClass.APPROVAL_REQUIRED: FailureInfo(
-        _TOOL, "maintainer", "review the proposal and, if it is right, approve a new run of it"
+        _TOOL,
+        "maintainer",
+        "read the reason; if the write is right all the same, start a new run and approve it",
     ),
     FailureClass.MODEL_TIMEOUT: FailureInfo(
         _STATE, "operations", "check the model provider's health and the deadline"

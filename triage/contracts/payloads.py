@@ -81,6 +81,7 @@ class RunContext(Contract):
     model: str = ""
     model_timeout_ms: int = 10_000
     tracker: str = "local"
+    author: str = ""
     local_trust: bool = False
 
 

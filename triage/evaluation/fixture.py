@@ -104,7 +104,9 @@ def parse_fixture(value: JsonValue) -> Fixture:
     if not isinstance(value, dict):
         raise FixtureError("a fixture must be a JSON object")
     if value.get("fixture") != LABEL:
-        raise FixtureError("fixture must carry the synthetic educational label")
+        raise FixtureError(
+            f'fixture must carry the synthetic educational label: "fixture": "{LABEL}"'
+        )
     items = value.get("cases")
     if not isinstance(items, list):
         raise FixtureError("fixture.cases must be a list")

@@ -27,6 +27,10 @@ def prepare_file(path: Path) -> None:
         StorageMisconfigured: the file or its folder cannot be made or used.
     """
     try:
+        # Looked at before it is opened: a device or a pipe is never touched, let alone changed.
+        is_ours = not path.exists() or path.is_file()
+        if not is_ours:
+            raise StorageMisconfigured(f"SQLite {path}: is no regular file: name another")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
     except OSError as error:
@@ -35,7 +39,8 @@ def prepare_file(path: Path) -> None:
             f"SQLite {path}: cannot be made or written ({what}): check its folder and rights"
         ) from None
     try:
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != _PRIVATE:
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) != _PRIVATE:
             os.fchmod(descriptor, _PRIVATE)
     except PermissionError:
         pass  # somebody else's file, shared with us on purpose

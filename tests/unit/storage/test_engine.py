@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sqlite3
 import stat
@@ -139,6 +140,17 @@ async def test_a_sqlite_file_that_others_could_read_is_closed_to_them(tmp_path: 
     path.touch(mode=0o644)
     await (await Store.open(f"sqlite+aiosqlite:///{path}")).close()
     assert 0o600 == stat.S_IMODE(path.stat().st_mode)
+
+
+async def test_what_is_no_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """A pipe or a device under the database's name is a mistake, and its rights stay."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    pipe.chmod(0o666)
+    with pytest.raises(StorageMisconfigured, match="is no regular file"):
+        await Store.open(f"sqlite+aiosqlite:///{pipe}")
+    assert 0o666 == stat.S_IMODE(pipe.stat().st_mode)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
