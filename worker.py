@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--replay", nargs="+", metavar="FILE", help="replay histories and exit")
     options = parser.parse_args(arguments)
     if options.replay:
-        return asyncio.run(replay_files(options.replay, WORKFLOWS))
+        return connection.run_async(replay_files(options.replay, WORKFLOWS))
     try:
         settings = load_settings()
         check_supported(settings)

@@ -6,12 +6,12 @@ JSON line a copy, ``{"file", "ok", "error"}``.
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import json
 import sys
 from pathlib import Path
 
+from triage.connection import run_async
 from triage.replay import read_history, replay_failure
 
 PACKAGE = "workflows"
@@ -41,4 +41,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(run_async(main()))

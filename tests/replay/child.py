@@ -43,7 +43,7 @@ def _answers(arguments: list[str]) -> dict[str, Answer]:
         timeout=LIMIT_SECONDS,
         check=False,
     )
-    assert done.returncode in {0, 1}, done.stderr
+    assert done.returncode in {0, 1}, f"exit status {done.returncode}: {done.stderr}"
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == int(any(not answer["ok"] for answer in answers))
     return {Path(answer["file"]).stem: answer for answer in answers}

@@ -6,7 +6,6 @@ Run as a process of its own: it prints one JSON line a file, ``{"file", "ok", "e
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 import worker
 from tests.replay.commands import CommandWatch, recorded_arguments
+from triage.connection import run_async
 from triage.replay import read_history, replay_failure
 
 
@@ -55,4 +55,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(run_async(main()))
