@@ -54,6 +54,7 @@ class Recording:
         drive: what happens to it while it runs.
         inputs: its raw arguments, instead of all of the above.
         workflow: its type.
+        edit: a request that overtakes the start of the run.
         thinks: whether its model waits to be let go on; see `HeldServices`.
     """
 
@@ -65,6 +66,7 @@ class Recording:
     drive: Drive | None = None
     inputs: tuple[Any, ...] | None = None
     workflow: str = ISSUE_TRIAGE
+    edit: JsonValue = None
     thinks: bool = False
 
 
@@ -129,6 +131,12 @@ COMPLETED: Final = (
         people.edit_then_approve,
         *ANSWER,
         final("owners-api"),
+    ),
+    Recording(
+        name="completed-edited-at-start",
+        ends="completed",
+        script=[*ANSWER],
+        edit=people.EDITED,
     ),
     Recording(
         name="completed-edited-while-deciding",

@@ -25,6 +25,8 @@ from tests.replay.histories import COMMANDS, FOLDER, INDEX, history_files, index
 from tests.replay.stage import Stage, opened_stage
 from tests.replay.traces import traces, without_traces
 from tests.workflow.runs import SECONDS, Run
+from triage.connection import run_async
+from triage.contracts.names import SIGNAL_EDIT
 from triage.replay import read_history, replay_failure
 
 SIDE_BY_SIDE: Final = 8
@@ -51,7 +53,12 @@ async def _start(stage: Stage, recording: Recording) -> WorkflowHandle[Any, Any]
     if inputs is None:
         inputs = (recording.request, await _options(stage, recording))
     return await stage.client.start_workflow(
-        recording.workflow, args=inputs, id=recording.name, task_queue=stage.queue
+        recording.workflow,
+        args=inputs,
+        id=recording.name,
+        task_queue=stage.queue,
+        start_signal=SIGNAL_EDIT if recording.edit else None,
+        start_signal_args=[recording.edit] if recording.edit else [],
     )
 
 
@@ -121,4 +128,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(run_async(main()))
