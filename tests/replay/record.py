@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -118,6 +119,7 @@ def _write_json(path: Path, value: object) -> None:
 
 async def main() -> int:
     """Record everything, or only the commands with ``--commands``."""
+    logging.disable()  # the faults are meant
     if sys.argv[1:] != ["--commands"]:
         with tempfile.TemporaryDirectory() as home:
             async with opened_stage(Path(home)) as stage:
