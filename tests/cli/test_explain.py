@@ -36,7 +36,7 @@ def test_a_file_is_told_in_text(triage: Triage) -> None:
     assert "review-rejected-by-signal  IssueTriage  review_required" == lines[0]
     assert lines[1].startswith("run ")
     assert any("  review      signal reject of op-6 at version 6 by" in line for line in lines)
-    assert "next step: review the proposal" in lines[-1]
+    assert "next step: read the reason" in lines[-1]
 
 
 def test_a_file_is_told_in_json(triage: Triage) -> None:

@@ -156,14 +156,14 @@ def test_waiting_without_a_worker_is_told(stack: Stack, request_file: Path) -> N
     assert 130 == process.returncode
 
 
-def test_a_platform_fault_is_no_outcome(stack: Stack, request_file: Path) -> None:
+def test_a_terminated_run_has_no_outcome(stack: Stack, request_file: Path) -> None:
     """A run that was terminated has no response, and show says so with status 1."""
     stack.triage("start", request_file, env=NOBODY)
     name = f"triage-{id_in(request_file)}"
     stack.temporal("workflow", "terminate", "-w", name, "--reason", "test")
     shown = stack.triage("show", name)
     assert 1 == shown.status
-    assert "as a fault of the platform" in shown.err
+    assert "the run was terminated before it had a response" in shown.err
     listed = stack.triage("list")
     [line] = [line for line in listed.out.splitlines() if name in line]
     assert "terminated (no response)" in line

