@@ -25,6 +25,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from triage.contracts.wording import in_words
 from triage.settings_sources import (
     CONFIG_VARIABLE,
     PREFIX,
@@ -222,7 +223,7 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=False)
+        found = error.errors(include_url=False, include_input=False)
         problems = [_describe(p) for p in found if p["type"] != "default_factory_not_called"]
         raise SettingsError(*dict.fromkeys(problems)) from None
 
@@ -264,9 +265,8 @@ def config_file() -> Path | None:
 
 def _describe(problem: ErrorDetails) -> str:
     name = str(problem["loc"][0])
-    message = problem["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
     where = _origin(name)
-    return f"{where}: {message}; set it to {Settings.model_fields[name].description}"
+    return f"{where}: {in_words(problem)}; set it to {Settings.model_fields[name].description}"
 
 
 def _origin(name: str) -> str:

@@ -65,7 +65,7 @@ async def test_every_ending_is_an_answer(
     ("content", "message"),
     [
         ("[]", "incident must be a JSON object"),
-        ("{}", "incident.incident_id: Field required"),
+        ("{}", "incident.incident_id: is missing"),
         (json.dumps({**INCIDENT, "limit": True}), "incident.limit: "),
         (json.dumps({**INCIDENT, "limit": 0}), "incident.limit: "),
         (json.dumps({**INCIDENT, "limit": 101}), "incident.limit: "),

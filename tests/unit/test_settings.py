@@ -127,8 +127,8 @@ def test_rule_tables_are_left_alone(place: Path) -> None:
         (
             "lease_seconds = true",
             (
-                "triage.toml: lease_seconds: should be a valid number, unable to parse string as a"
-                " number; set it to the seconds that a dispatched write is held"
+                "triage.toml: lease_seconds: must be a number;"
+                " set it to the seconds that a dispatched write is held"
             ),
         ),
         (

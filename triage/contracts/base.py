@@ -10,13 +10,18 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from triage.contracts.wording import in_words
+
 MAX_REQUEST_ID_CHARS = 256
 MAX_NAME_CHARS = 200
 MAX_REASON_CHARS = 2_000
 MAX_TITLE_CHARS = 4_096
+MAX_TOKEN_CHARS = 8_192
+MAX_WORKFLOW_ID_CHARS = 1_000
 MAX_BODY_CHARS = 1_048_576
 MAX_PATHS = 3_000
 MAX_PATH_CHARS = 4_096
+MAX_PROBLEMS = 5
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PATH_CHARS)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
@@ -35,7 +40,7 @@ class ContractError(ValueError):
 
 
 def explain(error: ValidationError, what: str, *models: type[Contract]) -> str:
-    """Say in one line which field of `what` is wrong and how, quoting no input.
+    """Say in one line which fields of `what` are wrong and how, quoting no input.
 
     Args:
         error: what pydantic found.
@@ -44,14 +49,17 @@ def explain(error: ValidationError, what: str, *models: type[Contract]) -> str:
             is a key of the input and appears as ``*``.
 
     Returns:
-        A sentence such as ``request.title: String should have at least 1 character``.
+        A sentence such as ``request.title: must not be blank; request.body: is missing``.
     """
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     declared = {name for model in models for name in model.model_fields}
-    path = ".".join((what, *(_shown(part, declared) for part in first["loc"])))
-    message = "unexpected field" if first["type"] == "extra_forbidden" else first["msg"]
-    more = error.error_count() - 1
-    return f"{path}: {message}" + (f" (and {more} more)" if more else "")
+    told: dict[str, str] = {}
+    for problem in error.errors(include_url=False, include_input=False):
+        path = ".".join((what, *(_shown(part, declared) for part in problem["loc"])))
+        told.setdefault(path, in_words(problem))
+    shown = [f"{path}: {words}" for path, words in told.items()]
+    if len(shown) > MAX_PROBLEMS:
+        shown[MAX_PROBLEMS:] = [f"problems in all: {len(shown)}"]
+    return "; ".join(shown)
 
 
 def _shown(part: str | int, declared: set[str]) -> str:

@@ -77,7 +77,7 @@ def test_an_update_says_approve_or_reject(verdict: JsonValue) -> None:
 
 def test_an_update_without_verdict_is_refused() -> None:
     """An update that decides nothing is malformed."""
-    with pytest.raises(ContractError, match=r"^review\.verdict: Field required$"):
+    with pytest.raises(ContractError, match=r"^review\.verdict: is missing$"):
         parse_review(LEAST, None)
 
 
@@ -107,7 +107,7 @@ def test_each_field_refuses_other_values(name: str, value: JsonValue) -> None:
 def test_operation_version_and_approver_are_required(name: str) -> None:
     """An approval names what, at which version, and who."""
     value = {field: item for field, item in FULL.items() if field != name}
-    with pytest.raises(ContractError, match=rf"^review\.{name}: Field required$"):
+    with pytest.raises(ContractError, match=rf"^review\.{name}: is missing$"):
         parse_review(value, Verdict.APPROVE)
 
 

@@ -181,7 +181,7 @@ def test_wrong_tool_values_are_refused(field: str, value: JsonValue) -> None:
 def test_each_tool_field_is_required(field: str) -> None:
     """A tool call names all four fields, its operation id too where there is none."""
     tool = {name: item for name, item in TOOL.items() if name != field}
-    with pytest.raises(ContractError, match=rf"^decision\.tool\.{field}: Field required$"):
+    with pytest.raises(ContractError, match=rf"^decision\.tool\.{field}: is missing$"):
         _parse({"kind": "call_tool", "tool": tool})
 
 

@@ -51,7 +51,7 @@ def test_wrong_values_are_refused(name: str, value: JsonValue) -> None:
 def test_each_field_is_required(name: str) -> None:
     """An incident without its id, limit or evidence is refused."""
     value = {field: item for field, item in VALID.items() if field != name}
-    with pytest.raises(ContractError, match=rf"^incident\.{name}: Field required$"):
+    with pytest.raises(ContractError, match=rf"^incident\.{name}: is missing$"):
         parse_incident(value)
 
 
