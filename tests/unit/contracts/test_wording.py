@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 import pytest
 from pydantic import JsonValue, ValidationError
-from pydantic_core import ErrorType
+from pydantic_core.core_schema import ErrorType
 
 from triage.contracts import wording
 from triage.contracts.approval import Review
