@@ -1,0 +1,180 @@
+"""Decisions that come together, from strangers, or as their run ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from tests.activities.scripted_tracker import ScriptedTracker
+from tests.reliability.commands import Shell
+from tests.reliability.far_end import with_tracker
+from tests.reliability.signing import SCRIPT, Signed, opened_signed
+from tests.workflow.decisions import OPERATION
+from tests.workflow.gate import Gate
+from tests.workflow.runs import Run, envelope, outcome
+from tests.workflow.world import World, altered_world
+from triage.contracts.response import Status
+from triage.contracts.state import PendingView
+
+FIFTY: Final = 50
+CLOSED: Final = "closed"
+TOO_LATE: Final = {"duplicate", "not_pending", CLOSED}
+SIGNALED: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+
+
+async def _told(run: Run, review: dict[str, Any]) -> str:
+    """Send a review and return the code that its sender is told."""
+    try:
+        return (await run.update(review)).code
+    except WorkflowUpdateFailedError as error:
+        return str(getattr(error.cause, "type", error.cause))
+    except RPCError as error:
+        _only_closed(error)
+        return CLOSED
+
+
+def _only_closed(error: RPCError) -> None:
+    """Let no other fault pass for the answer that a run has ended."""
+    if error.status is not RPCStatusCode.NOT_FOUND:
+        raise error
+
+
+def _reviews(pending: PendingView, *verdicts: str) -> list[dict[str, Any]]:
+    """Fifty people's reviews of what is pending, the verdicts taking turns."""
+    return [
+        {
+            **envelope(pending, approver=f"person-{number}"),
+            "verdict": verdicts[number % len(verdicts)],
+        }
+        for number in range(FIFTY)
+    ]
+
+
+async def test_fault_04_fifty_approvals_at_once_write_once(world: World) -> None:
+    """One of fifty approvals counts, the others are told at once that they do not; one write."""
+    gate = Gate()
+    tracker = ScriptedTracker(gate=gate)
+    async with altered_world(world, services=with_tracker(world.services, tracker)) as opened:
+        run = await opened.start(*SCRIPT, mode="approve", context={"tracker": "scripted"})
+        reviews = _reviews(await run.waiting(), "approve")
+        told = await asyncio.gather(*(_told(run, review) for review in reviews))
+        # Until here the write is held, so that nobody finds the run ended.
+        gate.open()
+        response = await run.response()
+        operations = await run.operation_states()
+    assert 1 == told.count("accepted")
+    assert {*told} - {"accepted"} <= {"duplicate", "not_pending"}
+    assert (Status.COMPLETED, 1) == (response.status, tracker.calls)
+    assert [("bug",)] == [commit.labels for commit in tracker.commits]
+    assert [(OPERATION, 3, "applied")] == operations
+    [row] = await world.services.ledger.list(workflow_id=run.id)
+    assert (1, 1) == (row.epoch, row.dispatches)
+
+
+@pytest.mark.parametrize("verdicts", [("approve", "reject"), ("reject", "approve")])
+async def test_fault_04_approvals_against_rejections_leave_one_decision(
+    world: World, verdicts: tuple[str, str]
+) -> None:
+    """Of fifty people who disagree one is heard, and what happens is what that one said."""
+    run = await world.start(*SCRIPT, mode="approve")
+    reviews = _reviews(await run.waiting(), *verdicts)
+    told = await asyncio.gather(*(_told(run, review) for review in reviews))
+    response = await run.response()
+    [heard] = [review for review, code in zip(reviews, told, strict=True) if code == "accepted"]
+    assert {*told} - {"accepted"} <= TOO_LATE
+    approved = heard["verdict"] == "approve"
+    assert (Status.COMPLETED if approved else Status.REVIEW_REQUIRED) is response.status
+    assert (["bug"] if approved else []) == await world.written(run)
+    state = "applied" if approved else "rejected"
+    assert [(OPERATION, 3, state)] == await run.operation_states()
+
+
+@pytest.fixture
+async def signed(world: World, tmp_path: Path) -> AsyncIterator[Signed]:
+    """A worker that counts nothing but signatures."""
+    async with opened_signed(world, tmp_path) as opened:
+        yield opened
+
+
+async def test_fault_05_a_forged_signal_changes_nothing(signed: Signed, tmp_path: Path) -> None:
+    """Whatever the plain program signals, it is kept with a code, and the run waits as before."""
+    shell = Shell(tmp_path, signed.world.client)
+    asked = await signed.waiting(context={"tenant": "acme"})
+    other_tenant = await signed.waiting(context={"tenant": "other"})
+    before = await asked.run.state()
+    good = asked.envelope(None)
+    stolen = other_tenant.token()
+    wider = f"sha256:{'0' * 64}"
+    forged: list[tuple[list[Any], str]] = [
+        ([True], "malformed"),
+        (["yes"], "malformed"),
+        ([{"approved": True}], "malformed"),
+        ([], "malformed"),
+        ([good, good], "malformed"),
+        ([{**good, "version": "3"}], "malformed"),
+        ([{**good, "version": True}], "malformed"),
+        ([{**good, "operation_id": [OPERATION]}], "malformed"),
+        ([good], "unauthorised"),
+        ([{**good, "digest": wider}], "digest_mismatch"),
+        (
+            [{**good, "digest": wider, "token": asked.token(operation_digest=wider)}],
+            "digest_mismatch",
+        ),
+        ([{**good, "token": stolen}], "not_pending"),
+        ([{**good, "token": stolen, "digest": other_tenant.pending.digest}], "digest_mismatch"),
+        ([{**good, "token": asked.token(workflow_id=other_tenant.run.id)}], "not_pending"),
+    ]
+    for inputs, _ in forged:
+        sent = await shell.signal(asked.run.id, "approve", *map(json.dumps, inputs))
+        assert 0 == sent.status, sent.err
+    state = await asked.run.reaches(lambda found: found.refusals_total == len(forged))
+    assert [code for _, code in forged] == [refusal.code for refusal in state.refusals]
+    kept = {"refusals": before.refusals, "refusals_total": 0}
+    assert before == state.model_copy(update=kept)
+    assert [] == await signed.world.written(asked.run)
+    assert () == await signed.world.services.ledger.list(workflow_id=asked.run.id)
+    assert "accepted" == await asked.answer(asked.token())
+    assert Status.COMPLETED is (await asked.run.response()).status
+    assert ["bug"] == await signed.world.written(asked.run)
+    await other_tenant.run.handle.terminate()
+
+
+@pytest.mark.parametrize("name", ["approve", "reject"])
+async def test_fault_06_a_decision_that_comes_as_the_run_ends_is_counted_or_refused(
+    world: World, name: str
+) -> None:
+    """Of a storm of signals over a run's last moments each is in the state, or its sender told."""
+    run = await world.start(*SCRIPT, mode="approve")
+    pending = await run.waiting()
+
+    async def storm(sender: int) -> int:
+        """Send one after the other until the server refuses; return how many it took."""
+        taken = 0
+        while True:
+            try:
+                await run.signal(name, envelope(pending, approver=f"person-{sender}"))
+            except RPCError as error:
+                _only_closed(error)
+                return taken
+            taken += 1
+
+    taken = sum(await asyncio.gather(*(storm(sender) for sender in range(4))))
+    response = await run.response()
+    events = [event.event_type for event in await run.events()]
+    assert taken == events.count(SIGNALED)
+    # All but the one that decided.
+    assert taken - 1 == (await run.state()).refusals_total
+    if name == "approve":
+        assert Status.COMPLETED is response.status
+        assert ["bug"] == await world.written(run)
+    else:
+        assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(response)
+        assert [] == await world.written(run)
