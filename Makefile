@@ -10,7 +10,7 @@ TEST_JOBS ?= 2
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lock histories clean
+.PHONY: help setup demo test check proofs lock histories clean
 
 help: ## show what can be made
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1\t/' \
@@ -23,6 +23,9 @@ demo: $(STAMP) ## run everything on this machine, print a table, leave nothing r
 
 test: check ## the checks, then every test
 	$(BIN)/python -m pytest -n $(TEST_JOBS) $(PYTEST_ARGS)
+
+proofs: $(STAMP) ## the long forms of the proofs in docs/reliability.md: minutes, not in CI
+	$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
 
 check: $(STAMP) ## formatter, linter, types, import arrows
 	$(BIN)/ruff format --check .

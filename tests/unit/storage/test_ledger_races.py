@@ -47,9 +47,14 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 
 async def test_processes_that_race_have_one_winner_each_time(store: Store, store_url: str) -> None:
     """Two processes claim the same writes at the same time: each write is dispatched once."""
+    await race(store, store_url, ROUNDS)
+
+
+async def race(store: Store, store_url: str, rounds: int) -> None:
+    """Let two processes claim the same writes, and see that each was dispatched once."""
     racers = [
         await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", RACER, store_url, str(ROUNDS)),
+            *(sys.executable, "-c", RACER, store_url, str(rounds)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
@@ -57,7 +62,7 @@ async def test_processes_that_race_have_one_winner_each_time(store: Store, store
     ]
     outputs = await asyncio.gather(*(racer.communicate(b"go\n") for racer in racers))
     won = [line for output, _ in outputs for line in output.decode().split()]
-    assert sorted(f"op_{number}" for number in range(ROUNDS)) == sorted(won)
+    assert sorted(f"op_{number}" for number in range(rounds)) == sorted(won)
     assert [] == await verify(store)
     listed = await Ledger(store).list()
     assert {(S.DISPATCHED, 1, 1)} == {(op.state, op.epoch, op.dispatches) for op in listed}
