@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,6 +78,13 @@ def set_up_connections(engine: AsyncEngine, busy_seconds: float) -> None:
     def on_begin(connection: Connection) -> None:
         if (begin := connection.get_execution_options().get(BEGIN)) is not None:
             connection.exec_driver_sql(begin)
+
+    @event.listens_for(engine.sync_engine, "invalidate")
+    def on_invalidate(connection: Any, _record: object, _error: object) -> None:  # noqa: ANN401 - likewise
+        # A cancelled transaction ends here. Closing its connection would not end it: while a cursor
+        # is alive somewhere SQLite keeps the connection, and with it the lock on the whole file.
+        with suppress(Exception):
+            connection.rollback()
 
 
 def turn_on_wal(connection: Connection) -> None:

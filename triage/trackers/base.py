@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from triage.contracts.canonical import digest_of
 
@@ -43,8 +43,16 @@ class TrackerUnavailable(TrackerError):  # noqa: N818 - names the fault, as the 
         self.retry_after_seconds = retry_after_seconds
 
 
+GONE_CODES: Final = frozenset({"issue_not_found", "issue_gone", "issue_transferred"})
+"""The issue is not where it was."""
+PERMISSION_CODES: Final = frozenset({"unauthorized", "forbidden"})
+"""We may not; only somebody who changes our rights can help."""
+UNCERTAIN_CODES: Final = frozenset({"validation_failed"})
+"""The request as a whole was refused, which does not rule out that a part of it was done."""
+
+
 class TrackerRefused(TrackerError):  # noqa: N818 - names the fault, as the others do
-    """The tracker will not do it, and did nothing.
+    """The tracker will not do it, and did nothing, unless the code is one of `UNCERTAIN_CODES`.
 
     Attributes:
         code: why, such as ``issue_not_found`` or ``issue_locked``.
@@ -155,7 +163,11 @@ class LabelPresence(StrEnum):
 
 
 class Tracker(Protocol):
-    """Where issues live. Every method may raise `TrackerTimeout` or `TrackerUnavailable`."""
+    """Where issues live.
+
+    Every method may raise `TrackerTimeout`, `TrackerUnavailable` and `TrackerRefused`: reads, too,
+    may be forbidden. A read that finds no issue says so by its result, except `admit_issue`.
+    """
 
     async def admit_issue(
         self,
@@ -211,8 +223,10 @@ class Tracker(Protocol):
 
         Raises:
             TrackerTimeout: the labels may be on the issue, or may be soon.
-            TrackerUnavailable: its `effect_possible` says whether they may be.
-            TrackerRefused: nothing was done (``issue_not_found``, ``issue_locked``).
+            TrackerUnavailable: its `effect_possible` says whether they may be. A tracker that knows
+                that a cancelled call did nothing raises this instead of `CancelledError`.
+            TrackerRefused: nothing was done (``issue_not_found``, ``issue_locked``), or perhaps a
+                part (`UNCERTAIN_CODES`).
         """
         ...
 

@@ -109,8 +109,11 @@ class LocalTracker(LocalIssues):
         by: str,
         operation_key: str,
     ) -> LabelsAdded:
-        """Add labels, and do nothing else: see `Tracker.add_labels`."""
-        async with self._write() as connection:
+        """Add labels, and do nothing else: see `Tracker.add_labels`.
+
+        A call that is cancelled before its commit was rolled back, and says so.
+        """
+        async with self._write(cancelled_is_undone=True) as connection:
             row = await require_issue(connection, repository, number)
             if row["locked"]:
                 raise TrackerRefused("issue_locked", "the issue is locked")

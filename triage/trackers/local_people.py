@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -189,12 +190,16 @@ class LocalIssues:
             return to_issue(row, await labels_on(connection, key))
 
     @asynccontextmanager
-    async def _write(self) -> AsyncIterator[AsyncConnection]:
+    async def _write(self, *, cancelled_is_undone: bool = False) -> AsyncIterator[AsyncConnection]:
         finished = False
         try:
             async with self._store.write() as connection:
                 yield connection
                 finished = True
+        except asyncio.CancelledError:
+            if finished or not cancelled_is_undone:
+                raise
+            raise TrackerUnavailable("it was cancelled", effect_possible=False) from None
         except StorageError as error:
             # Only a commit that was cut leaves it open whether anything happened.
             raise TrackerUnavailable(str(error), effect_possible=finished) from None

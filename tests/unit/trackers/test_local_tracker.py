@@ -324,6 +324,44 @@ async def test_a_database_that_fails_is_a_definite_no(tracker: LocalTracker, sto
     assert () == (await _show(tracker)).issue.labels
 
 
+async def test_a_write_that_takes_too_long_is_a_definite_no(
+    tracker: LocalTracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call that its caller ends before the commit was rolled back, and says so."""
+    await _admit(tracker)
+
+    async def hang(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("triage.trackers.local.add_event", hang)
+        with pytest.raises(TrackerUnavailable) as failed:
+            async with asyncio.timeout(0.2):
+                await _add(tracker, "bug")
+    assert failed.value.effect_possible is False
+    assert () == (await _show(tracker)).issue.labels
+    assert ("bug",) == (await _add(tracker, "bug")).added
+
+
+async def test_a_write_that_is_cancelled_anywhere_says_what_became_of_it(
+    tracker: LocalTracker,
+) -> None:
+    """Whenever the call is cancelled, a definite answer is true."""
+    await _admit(tracker)
+    for turns in range(0, 400, 7):
+        await tracker.seed_labels(REPOSITORY, [f"label {turns}"])
+        adding = asyncio.create_task(_add(tracker, f"label {turns}"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        adding.cancel()
+        [outcome] = await asyncio.gather(adding, return_exceptions=True)
+        there = f"label {turns}" in (await _show(tracker)).issue.labels
+        if isinstance(outcome, TrackerUnavailable):
+            assert (False, False) == (outcome.effect_possible, there)
+        elif not isinstance(outcome, BaseException):
+            assert there
+
+
 async def test_a_commit_that_is_cut_leaves_it_open(
     tracker: LocalTracker, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
