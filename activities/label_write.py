@@ -31,6 +31,9 @@ from triage.storage.operations import (
 )
 from triage.storage.transitions import OperationState
 from triage.trackers.base import (
+    GONE_CODES,
+    PERMISSION_CODES,
+    UNCERTAIN_CODES,
     TrackedIssue,
     Tracker,
     TrackerRefused,
@@ -43,6 +46,10 @@ RETRY_SECONDS = 1.0
 OWNER = "operations"
 ACTOR = "bounded-triage"
 WRITES_STOPPED = "writes are stopped"
+TARGET_GONE = "target_gone"
+PARTLY_DONE = "the tracker refused the write, and a part of it is done all the same"
+CALLS_A_LEASE = 3
+"""So many calls, each as long as it may be, fit into a lease: the write, and reading it back."""
 
 
 class LabelWrite:
@@ -54,8 +61,9 @@ class LabelWrite:
         self._request = request
         self._operation = request.operation
         self._key = operation_key(request.scope, request.operation.operation_id)
-        self._seconds = request.timeout_ms / 1_000
+        self._seconds = call_seconds(services, request)
         self._before: tuple[str, ...] = ()
+        self._labels = request.operation.labels
         self._tracker: Tracker = services.trackers[request.operation.target.tracker]
 
     async def run(self) -> WriteResult:
@@ -98,10 +106,11 @@ class LabelWrite:
     async def _last_look(self, epoch: int) -> WriteResult | None:
         """Return why the write must not be sent, having given up the reservation."""
         try:
-            reading = await self._reading()
-            inventory = await self._tracker.label_inventory(reading.issue.repository)
+            async with asyncio.timeout(self._seconds):
+                reading = await self._reading()
+                inventory = await self._tracker.label_inventory(reading.issue.repository)
         except TrackerRefused as error:
-            return await self._stop(epoch, error.code, WriteOutcome.FAILED)
+            return await self._refused_to_show(epoch, error.code)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
             raise _later(RETRY_SECONDS) from None
         if reading.issue.content_digest != self._request.content_digest:
@@ -114,7 +123,14 @@ class LabelWrite:
         if await self._writes_stopped():
             return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
         self._before = reading.issue.labels
+        # A part may be there already: the tracker need not be asked for that again.
+        self._labels = reading.missing or self._operation.labels
         return None
+
+    async def _refused_to_show(self, epoch: int, code: str) -> WriteResult:
+        reason, owner = _told(code)
+        _must(await self._ledger.cancel(self._key, epoch, reason, attention_owner=owner))
+        return WriteResult(outcome=WriteOutcome.FAILED, detail=reason)
 
     async def _writes_stopped(self) -> bool:
         """Read the switch; a switch that cannot be read ends the attempt, with nothing sent."""
@@ -146,11 +162,13 @@ class LabelWrite:
                 sent = await self._tracker.add_labels(
                     target.repository,
                     target.issue,
-                    self._operation.labels,
+                    self._labels,
                     by=ACTOR,
                     operation_key=self._key,
                 )
         except TrackerRefused as error:
+            if error.code in UNCERTAIN_CODES:
+                return await self._read_back(epoch, error.code)
             return await self._failed(epoch, error.code)
         except TrackerUnavailable as error:
             return await self._unavailable(epoch, error)
@@ -173,10 +191,29 @@ class LabelWrite:
             return WriteResult(outcome=WriteOutcome.FAILED, detail="the tracker stays unavailable")
         raise _later(wait)
 
-    async def _failed(self, epoch: int, reason: str) -> WriteResult:
-        """Settle on the tracker's word that it did nothing."""
-        _must(await self._ledger.settle(self._key, epoch, OperationState.FAILED, b"", reason))
+    async def _failed(self, epoch: int, code: str) -> WriteResult:
+        """Settle on the tracker's word that it did nothing; some of it only a person can change."""
+        reason, owner = _told(code)
+        moved = await self._ledger.settle(
+            self._key, epoch, OperationState.FAILED, b"", reason, attention_owner=owner
+        )
+        _must(moved)
         return WriteResult(outcome=WriteOutcome.FAILED, detail=reason)
+
+    async def _read_back(self, epoch: int, code: str) -> WriteResult:
+        """See what a refused request did, before it is said to have failed."""
+        try:
+            reading = await self._reading()
+        except (TrackerRefused, TrackerTimeout, TrackerUnavailable):
+            return await self._unknown(epoch)
+        if set(self._labels).issubset(reading.missing):
+            return await self._failed(epoch, code)
+        if reading.effect is None:
+            _must(await self._ledger.mark_unknown(self._key, epoch, PARTLY_DONE))
+            return await self._give_up(PARTLY_DONE)
+        receipt = self._receipt(epoch, reading.effect, self._before, reading.issue)
+        _must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
+        return await self._applied(receipt, replayed=False)
 
     async def _observe(self, epoch: int, how: How) -> WriteResult:
         """Success is seeing the labels on the issue, not having been told of it."""
@@ -218,7 +255,7 @@ class LabelWrite:
         """Absence proves something only after the quiet period; then it may be sent again."""
         moved = await self._ledger.reconcile(self._key, doubt.epoch, present=False)
         if moved.code is MoveCode.TOO_EARLY:
-            raise _later(moved.retry_after_seconds)
+            raise _later(min(moved.retry_after_seconds, self._pause(doubt)))
         if doubt.exhausted:
             return await self._give_up("absent after every permitted dispatch")
         _must(moved)
@@ -227,8 +264,13 @@ class LabelWrite:
     async def _wait_or_give_up(self, doubt: InDoubt) -> WriteResult:
         """While the quiet period lasts, read again later; then a person has to look."""
         if doubt.quiet_for_seconds > 0:
-            raise _later(min(doubt.quiet_for_seconds, 30))
+            raise _later(min(doubt.quiet_for_seconds, self._pause(doubt)))
         return await self._give_up("the issue cannot be read")
+
+    def _pause(self, doubt: InDoubt) -> float:
+        """How long until the next reading: what is on its way shows soon, or rather late."""
+        waited = self._ledger.timings.quiet_period_seconds - doubt.quiet_for_seconds
+        return max(waited, RETRY_SECONDS)
 
     async def _abandon(self, reason: str) -> None:
         """Leave no write behind that looks as if somebody would still carry it on."""
@@ -275,6 +317,18 @@ class LabelWrite:
         return write_receipt(
             self._request, self._key, epoch=epoch, how=how, before=before, after=issue.labels
         )
+
+
+def call_seconds(services: Services, request: WriteRequest) -> float:
+    """How long one call may take: enough on a busy machine, and no longer than the lease bears."""
+    seconds = max(request.timeout_ms / 1_000, services.write_timeout.total_seconds())
+    return min(seconds, services.ledger.timings.lease_seconds / CALLS_A_LEASE)
+
+
+def _told(code: str) -> tuple[str, str | None]:
+    """Return the reason for a refusal, and who has to look at it, if anybody."""
+    reason = f"{TARGET_GONE}: {code}" if code in GONE_CODES else code
+    return reason, OWNER if code in PERMISSION_CODES else None
 
 
 def _refused(detail: str) -> WriteResult:

@@ -43,6 +43,7 @@ class Services:
     approval_skew: timedelta = timedelta(0)
     model_timeout: timedelta = timedelta(seconds=5)
     retention: timedelta = timedelta(days=30)
+    write_timeout: timedelta = timedelta(seconds=20)
     _rules: dict[str, Rules] = field(default_factory=dict)
 
     @property

@@ -56,6 +56,7 @@ def services_on(store: Store, tracker: ScriptedTracker) -> Services:
         local_trust=True,
         keyring=KeyringFile(None),
         model_timeout=timedelta(milliseconds=200),
+        write_timeout=timedelta(milliseconds=100),
     )
 
 

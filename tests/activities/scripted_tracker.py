@@ -42,6 +42,13 @@ class Add(StrEnum):
     NOT_NOW = "a definite no, with a pause"
     LOCKED = "a definite no, for good"
     HANGS = "no answer, ever"
+    FORBIDDEN = "a definite no, for want of rights"
+    MOVED = "a definite no, the issue is elsewhere"
+    INVALID = "refused as a whole, nothing was done"
+    PARTLY_INVALID = "refused as a whole, the first label was put on"
+    INVALID_AFTER = "refused as a whole, it was done"
+    IDLE = "a success, nothing was done"
+    PARTLY_CUT = "no answer, the first label was put on"
 
 
 class Read(StrEnum):
@@ -51,6 +58,19 @@ class Read(StrEnum):
     CUT = "no answer"
     ERROR = "a server error"
     HANGS = "no answer, ever"
+    FORBIDDEN = "a definite no, for want of rights"
+
+
+REFUSALS = {
+    Add.LOCKED: "issue_locked",
+    Add.FORBIDDEN: "forbidden",
+    Add.MOVED: "issue_transferred",
+    Add.INVALID: "validation_failed",
+    Add.PARTLY_INVALID: "validation_failed",
+    Add.INVALID_AFTER: "validation_failed",
+}
+DONE = {Add.OK, Add.CUT_AFTER, Add.ERROR_AFTER, Add.INVALID_AFTER}
+PARTLY_DONE = {Add.PARTLY_INVALID, Add.PARTLY_CUT}
 
 
 @dataclass(frozen=True)
@@ -74,6 +94,7 @@ class ScriptedTracker:
     removed: set[str] = field(default_factory=set)
     commits: list[Commit] = field(default_factory=list)
     calls: int = 0
+    asked: list[tuple[str, ...]] = field(default_factory=list)
     pause_seconds: float = 30
     late: list[Commit] = field(default_factory=list)
     gate: Gate | None = None
@@ -145,12 +166,15 @@ class ScriptedTracker:
     ) -> LabelsAdded:
         """See `Tracker.add_labels`; what it does is the next step of the script."""
         self.calls += 1
+        self.asked.append(tuple(labels))
         if self.gate is not None:
             await self.gate.hold()
         step = self.adds.popleft() if self.adds else Add.OK
         wanted = tuple(label for label in labels if self._presence(label) is LabelPresence.ABSENT)
-        if step in {Add.OK, Add.CUT_AFTER, Add.ERROR_AFTER}:
+        if step in DONE:
             self._commit(operation_key, wanted)
+        if step in PARTLY_DONE:
+            self._commit(operation_key, wanted[:1])
         if step is Add.CUT_AND_LATE:
             self.late.append(Commit(operation_key, wanted))
         await self._answer(step)
@@ -158,7 +182,7 @@ class ScriptedTracker:
 
     async def _answer(self, step: Add) -> None:
         match step:
-            case Add.CUT_BEFORE | Add.CUT_AFTER | Add.CUT_AND_LATE:
+            case Add.CUT_BEFORE | Add.CUT_AFTER | Add.CUT_AND_LATE | Add.PARTLY_CUT:
                 raise TrackerTimeout("no answer")
             case Add.ERROR_AFTER | Add.ERROR_BEFORE:
                 raise TrackerUnavailable("server error", effect_possible=True)
@@ -166,11 +190,11 @@ class ScriptedTracker:
                 raise TrackerUnavailable(
                     "slow down", effect_possible=False, retry_after_seconds=self.pause_seconds
                 )
-            case Add.LOCKED:
-                raise TrackerRefused("issue_locked", "the issue is locked")
+            case _ if step in REFUSALS:
+                raise TrackerRefused(REFUSALS[step], "no")
             case Add.HANGS:
                 await asyncio.Event().wait()
-            case Add.OK:
+            case _:
                 pass
 
     async def _read(self) -> None:
@@ -181,6 +205,8 @@ class ScriptedTracker:
                 raise TrackerTimeout("no answer")
             case Read.ERROR:
                 raise TrackerUnavailable("server error", effect_possible=False)
+            case Read.FORBIDDEN:
+                raise TrackerRefused("forbidden", "no")
             case Read.HANGS:
                 await asyncio.Event().wait()
             case Read.OK:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.labels import PreviewActivities
+from activities.labels import PREVIEW_ATTEMPTS, PreviewActivities
 from activities.run_context import RunContextActivities
 from activities.services import Services
 from tests.activities.scripted_tracker import Read
@@ -19,7 +20,6 @@ from triage.contracts.options import IssueContext
 from triage.contracts.payloads import PinRequest, Preview, PreviewRequest, RunContext
 from triage.contracts.request import parse_request
 from triage.storage.documents import SHARED, Document, DocumentKind
-from triage.trackers.base import TrackerTimeout
 
 SCOPE = "5c0fe" * 6
 
@@ -35,9 +35,11 @@ async def pin(services: Services, **changes: Any) -> RunContext:  # noqa: ANN401
     return context
 
 
-async def preview(services: Services, *labels: str) -> Preview:
+async def preview(services: Services, *labels: str, attempt: int = 1) -> Preview:
     """Show what adding labels would change."""
-    shown: Preview = await ActivityEnvironment().run(
+    env = ActivityEnvironment()
+    env.info = replace(env.info, attempt=attempt)
+    shown: Preview = await env.run(
         PreviewActivities(services).preview, PreviewRequest(target=TARGET, labels=labels)
     )
     return shown
@@ -136,9 +138,36 @@ async def test_a_preview_names_what_the_tracker_does_not_have(writing: Writing) 
 
 
 async def test_a_preview_of_an_issue_that_is_gone_says_so(writing: Writing) -> None:
-    """An issue that vanished is an answer; a tracker that does not answer is tried again."""
+    """An issue that vanished is an answer."""
     writing.tracker.exists = False
     assert (await preview(writing.services, "bug")).gone
-    writing.tracker.will(Read.CUT)
-    with pytest.raises(TrackerTimeout):
+
+
+PREVIEW_FAULTS = {
+    Read.CUT: ("tool_timeout", False),
+    Read.ERROR: ("tool_error", False),
+    Read.FORBIDDEN: ("tool_error", True),
+}
+
+
+@pytest.mark.parametrize("fault", PREVIEW_FAULTS)
+async def test_a_preview_that_a_tracker_does_not_give_ends_by_name(
+    writing: Writing, fault: Read
+) -> None:
+    """A refusal is final at once, and any other fault after some attempts, under a name of ours."""
+    name, is_final = PREVIEW_FAULTS[fault]
+    found = []
+    for attempt in range(1, PREVIEW_ATTEMPTS + 1):
+        writing.tracker.will(fault)
+        with pytest.raises(ApplicationError) as caught:
+            await preview(writing.services, "bug", attempt=attempt)
+        found.append((caught.value.type, caught.value.non_retryable))
+    assert [(name, is_final)] * (PREVIEW_ATTEMPTS - 1) + [(name, True)] == found
+
+
+async def test_a_preview_is_bounded(writing: Writing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tracker that never answers costs a preview its time and no more."""
+    monkeypatch.setattr("activities.labels.PREVIEW_SECONDS", 0.05)
+    writing.tracker.will(Read.HANGS)
+    with pytest.raises(ApplicationError, match="does not answer"):
         await preview(writing.services, "bug")

@@ -125,7 +125,8 @@ class Writing:
         """See that the ledger, the far end and the approval agree, whatever went wrong."""
         record = await self.record(request)
         commits = [c for c in self.tracker.commits if c.operation_key == record.operation_key]
-        assert len(commits) <= 1, commits
+        labels = [label for commit in commits for label in commit.labels]
+        assert len(labels) == len(set(labels)), commits
         visible = record.state in SETTLED or record.attention_at is not None
         assert visible, f"nobody sees a write that is {record.state}"
         if commits:

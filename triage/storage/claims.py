@@ -113,6 +113,8 @@ async def _take_over(
         "version": row.version,
         "not_before": None,
         "reason": None,
+        "attention_owner": None,
+        "attention_at": None,
     }
     await move(connection, record, OperationState.RESERVED, now, values)
 

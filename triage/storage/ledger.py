@@ -137,11 +137,14 @@ class Ledger:
         outcome: OperationState,
         receipt: bytes,
         reason: str = "",
+        *,
+        attention_owner: str | None = None,
     ) -> Moved:
         """Record a definite answer: `applied`, or `failed` (nothing was done, nor will be).
 
         Saying the same again is fine. An effect seen by an attempt whose write somebody else has
-        marked unknown meanwhile is recorded as `reconciled_applied`.
+        marked unknown meanwhile is recorded as `reconciled_applied`. With an `attention_owner` that
+        person is asked to look, too.
 
         Raises:
             ValueError: another outcome, or a receipt of over 4,096 bytes.
@@ -156,7 +159,8 @@ class Ledger:
                 target = _S.RECONCILED_APPLIED
             if record.state is target and record.receipt == receipt:
                 return _done(record)
-            return await _go(connection, record, target, now, values)
+            told = _attention_values(attention_owner, now)
+            return await _go(connection, record, target, now, values | told)
 
         return await self._step(operation_key, epoch, act)
 
@@ -233,13 +237,24 @@ class Ledger:
 
         return await self._step(operation_key, epoch, act)
 
-    async def cancel(self, operation_key: str, epoch: int, reason: str = "") -> Moved:
-        """Give up a reserved write, before any effect was possible."""
+    async def cancel(
+        self,
+        operation_key: str,
+        epoch: int,
+        reason: str = "",
+        *,
+        attention_owner: str | None = None,
+    ) -> Moved:
+        """Give up a reserved write, before any effect was possible.
+
+        With an `attention_owner` that person is asked to look, too.
+        """
 
         async def act(connection: AsyncConnection, record: OperationRecord, now: datetime) -> Moved:
             if record.state is _S.CANCELLED:
                 return _done(record)
-            return await _go(connection, record, _S.CANCELLED, now, _reason_values(reason))
+            values = _reason_values(reason) | _attention_values(attention_owner, now)
+            return await _go(connection, record, _S.CANCELLED, now, values)
 
         return await self._step(operation_key, epoch, act)
 
@@ -345,6 +360,12 @@ def _receipt_values(receipt: bytes) -> dict[str, Any]:
     if len(receipt) > MAX_RECEIPT_BYTES:
         raise ValueError(f"a receipt has at most {MAX_RECEIPT_BYTES} bytes")
     return {"receipt": receipt, "receipt_digest": digest_of_bytes(receipt)}
+
+
+def _attention_values(owner: str | None, now: datetime) -> dict[str, Any]:
+    if owner is None:
+        return {}
+    return {"attention_owner": owner[:MAX_REASON_CHARS], "attention_at": now}
 
 
 def _reason_values(reason: str) -> dict[str, Any]:

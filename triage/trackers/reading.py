@@ -29,6 +29,7 @@ class Reading:
     """An issue, and where each label of a write stands on it."""
 
     issue: TrackedIssue
+    labels: tuple[str, ...]
     places: tuple[LabelPresence, ...]
 
     @property
@@ -37,12 +38,21 @@ class Reading:
         return LabelPresence.REMOVED_BY_PERSON in self.places
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """The labels that are neither there nor were taken off."""
+        return tuple(
+            label
+            for label, place in zip(self.labels, self.places, strict=True)
+            if place is LabelPresence.ABSENT
+        )
+
+    @property
     def effect(self) -> Effect | None:
         """How the write shows, or None if a label is not there and was not taken off.
 
         None proves that nothing happened only after the quiet period.
         """
-        if LabelPresence.ABSENT in self.places:
+        if self.missing:
             return None
         return "removed_by_person" if self.removed else "readback"
 
@@ -53,7 +63,7 @@ async def read_issue(
     """Return the issue as it is now.
 
     Raises:
-        TrackerRefused: there is no such issue (``issue_not_found``).
+        TrackerRefused: there is no such issue (``issue_not_found``), or we may not read it.
         TrackerTimeout: no answer within `timeout_seconds`.
         TrackerUnavailable: the tracker failed.
     """
@@ -79,7 +89,7 @@ async def read_labels(
             places = _found(await tracker.label_presence(repository, number, labels))
     except TimeoutError:
         raise TrackerTimeout("the labels could not be read in time") from None
-    return Reading(issue=issue, places=places)
+    return Reading(issue=issue, labels=tuple(labels), places=places)
 
 
 def _found(answer: Found | IssueNotFound) -> Found:
