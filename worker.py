@@ -43,7 +43,7 @@ from triage.storage.evidence import EvidenceStore
 from triage.storage.ledger import Ledger
 from triage.storage.migrate import upgrade
 from triage.supported import check_supported
-from triage.trackers.local import LocalTracker
+from triage.trackers.factory import open_trackers
 from workflows.evidence_loop import EvidenceLoop
 from workflows.issue_triage import IssueTriage
 from workflows.unknown import UnknownWorkflow
@@ -66,7 +66,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 lease_seconds=settings.lease_seconds,
                 quiet_period_seconds=settings.quiet_period_seconds,
             ),
-            trackers={"local": LocalTracker(store)},
+            trackers=open_trackers(settings, store),
             tools=BUILTIN_TOOLS,
             rules=BUILTIN_RULES,
             orchestrator=f"bounded-triage/{version('bounded-triage')}",
@@ -76,6 +76,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             keyring=KeyringFile(settings.keyring),
             approval_skew=timedelta(seconds=settings.approval_skew_seconds),
             retention=timedelta(days=settings.evidence_retention_days),
+            write_timeout=timedelta(seconds=settings.write_timeout_seconds),
         )
     finally:
         await store.close()

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-import worker
 from tests.fakes.http_tracker import HttpTracker
+from triage.trackers import factory
 
 
 @contextmanager
 def writes_through_http(address: str, **options: Any) -> Iterator[None]:  # noqa: ANN401 - HttpTracker's
     """Make the tracker ``local`` of every worker that is built meanwhile the one at `address`."""
     tracker = HttpTracker(address, **options)
-    tracker = HttpTracker(address, **options)
-    with mock.patch.object(worker, "LocalTracker", return_value=tracker):
+    with mock.patch.object(factory, "LocalTracker", return_value=tracker):
         yield

@@ -13,12 +13,11 @@ from triage.cli.running import run
 from triage.cli.stores import open_store
 from triage.cli.who import who
 from triage.settings import Settings, load_settings
-from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
 from triage.storage.leftovers import Closing
 from triage.storage.operations import MoveCode, Moved, OperationRecord
 from triage.storage.transitions import OperationState
-from triage.trackers.local import LocalTracker
+from triage.trackers.factory import open_trackers
 from triage.trackers.read_back import ReadBack
 
 READABLE: Final = frozenset({OperationState.ATTENTION, OperationState.RECONCILED_ABSENT})
@@ -50,11 +49,8 @@ async def _reconcile(key: str, by: str, settings: Settings) -> Moved:
         ledger = Ledger(store, quiet_period_seconds=settings.quiet_period_seconds)
         record = _checked(key, await ledger.get(key))
         closing = Closing(reason=ABSENT, owner=by, attention=False)
-        return await _read_back(store, ledger).settle(record, closing)
-
-
-def _read_back(store: Store, ledger: Ledger) -> ReadBack:
-    return ReadBack(store, ledger, {"local": LocalTracker(store)})
+        read_back = ReadBack(store, ledger, open_trackers(settings, store))
+        return await read_back.settle(record, closing)
 
 
 def _checked(key: str, record: OperationRecord | None) -> OperationRecord:
