@@ -140,5 +140,6 @@ def _accepted(verified: VerifiedApproval, stands: ApprovalRow) -> VerifyResult:
         code=ACCEPTED,
         approver=verified.approver,
         token_id=verified.token_id,
+        subject=verified.subject,
         expires_at=stands.expires_at.isoformat() if stands.expires_at else None,
     )

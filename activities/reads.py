@@ -169,6 +169,11 @@ def _facts(row: StoredEvidence, normal: NormalResult) -> dict[str, JsonValue]:
     """Return the facts of what is stored: the source may have changed since the first attempt."""
     if row.digest == digest_of_bytes(canonical_json(normal.content)):
         return normal.facts
+    return stored_facts(row)
+
+
+def stored_facts(row: StoredEvidence) -> dict[str, JsonValue]:
+    """Return the facts that stored evidence holds; none once its content is gone."""
     stored = None if row.content is None else parse_json(row.content, "evidence")
     found = stored if isinstance(stored, dict) else {}
     return {name: found[name] for name in FACT_NAMES if name in found}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from temporalio import activity
 
+from activities.inheritance import NothingToContinueError, inherit
 from activities.services import Services
 from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
@@ -34,7 +35,8 @@ class RunContextActivities:
         try:
             model = await build_model(name, load_script=services.load_script)
             issue = await self._issue(request)
-        except (UnknownModel, TrackerRefused) as error:
+            inherited = await inherit(services, request)
+        except (UnknownModel, TrackerRefused, NothingToContinueError) as error:
             return RunContext(refused=str(error))
         stored = await services.documents.put(
             request.scope,
@@ -42,7 +44,7 @@ class RunContextActivities:
             canonical_json(request.request.model_dump(mode="json")),
             expires_at=services.content_expiry(),
         )
-        return RunContext(
+        context = RunContext(
             policy=services.rules.snapshot(services.tools),
             provenance=await self._provenance(model),
             request_digest=stored,
@@ -53,6 +55,7 @@ class RunContextActivities:
             author=request.context.author or issue.author,
             local_trust=services.local_trust,
         )
+        return context.model_copy(update={"inherited": inherited}) if inherited else context
 
     async def _issue(self, request: PinRequest) -> TrackedIssue:
         """Find the run's issue; a tracker that keeps issues itself registers an unknown one."""

@@ -6,10 +6,11 @@ caller starts a run with. Every check fails closed.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from triage.contracts.approval import RefusalCode, Review
+from triage.contracts.approval import RefusalCode, Review, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def judge(
     *,
     now: datetime,
     trust: Trust,
-    decided: bool,
+    decided: Collection[tuple[str, int]] = (),
+    approved_by: Collection[str] = (),
     signed: bool = False,
 ) -> RefusalCode | None:
     """Return why `review` does not count, or None if it does.
@@ -54,13 +56,15 @@ def judge(
         pending: the operation that the run waits on, if it waits.
         now: the workflow's time.
         trust: who may decide.
-        decided: whether a review of this operation was accepted already.
+        decided: operation id and version of everything that was decided on already.
+        approved_by: who has approved the pending operation, where one person is not enough.
         signed: whether it carries a signature, which is verified before it counts.
     """
+    is_decided = (review.operation_id, review.version) in decided
     if pending is None or review.operation_id != pending.operation_id:
-        return RefusalCode.NOT_PENDING
+        return RefusalCode.DUPLICATE if is_decided else RefusalCode.NOT_PENDING
     if review.version != pending.version:
-        return RefusalCode.STALE_VERSION
+        return RefusalCode.DUPLICATE if is_decided else RefusalCode.STALE_VERSION
     if review.digest is not None and review.digest != pending.digest:
         return RefusalCode.DIGEST_MISMATCH
     if pending.expires_at is not None and now >= pending.expires_at:
@@ -69,7 +73,8 @@ def judge(
         return RefusalCode.UNAUTHORISED
     if review.digest is None and not trust.local:
         return RefusalCode.DIGEST_MISMATCH
-    return RefusalCode.DUPLICATE if decided else None
+    again = review.verdict is Verdict.APPROVE and folded(review.approver) in approved_by
+    return RefusalCode.DUPLICATE if is_decided or again else None
 
 
 def may_decide(approver: str, trust: Trust, *, signed: bool = False) -> bool:
@@ -77,11 +82,14 @@ def may_decide(approver: str, trust: Trust, *, signed: bool = False) -> bool:
 
     Without local trust only signed approvals count.
     """
-    name = _folded(approver)
-    is_author = trust.author is not None and name == _folded(trust.author)
+    name = folded(approver)
+    is_author = trust.author is not None and name == folded(trust.author)
     return (trust.local or signed) and bool(name) and not is_author and not name.endswith("[bot]")
 
 
-def _folded(login: str) -> str:
-    """Logins are compared without case, blanks and a leading ``@``: they hold none of these."""
+def folded(login: str) -> str:
+    """Return a login in the form that is compared.
+
+    They are compared without case, blanks and a leading ``@``: they hold none of these.
+    """
     return "".join(login.split()).lstrip("@").casefold()

@@ -19,7 +19,6 @@ from workflows.loop import TriageLoop
 with workflow.unsafe.imports_passed_through():
     from triage.contracts import names
     from triage.contracts.approval import (
-        REFUSAL_MEANING,
         RefusalCode,
         Review,
         ReviewAnswer,
@@ -38,16 +37,19 @@ with workflow.unsafe.imports_passed_through():
         TRIAGE_TENANT,
     )
     from triage.contracts.state import MutationRecord, PendingView, StateView
+    from workflows.carried import HistoryFull
     from workflows.outcomes import conclude, failed
     from workflows.review_desk import ReviewDesk
     from workflows.start import (
         MAX_EDIT_VALUES,
         RefusedStart,
+        Start,
         read_json,
         read_review_json,
         read_start,
     )
     from workflows.state import RunState
+    from workflows.waiting import may_carry
 
 _VERDICTS = {names.SIGNAL_APPROVE: Verdict.APPROVE, names.SIGNAL_REJECT: Verdict.REJECT}
 
@@ -56,34 +58,44 @@ _VERDICTS = {names.SIGNAL_APPROVE: Verdict.APPROVE, names.SIGNAL_REJECT: Verdict
 class IssueTriage:
     """One triage of one issue."""
 
-    def __init__(self) -> None:
-        self._state = RunState()
+    @workflow.init
+    def __init__(self, *args: Any) -> None:  # noqa: ANN401 - whatever was sent
+        """Read the input before any message is handled: no message is too early."""
+        start = read_start(args, goes_on=bool(workflow.info().continued_run_id) and may_carry())
+        carried = start.carried if isinstance(start, Start) else None
+        self._start = start
+        self._state = carried.state if carried else RunState()
         self._desk = ReviewDesk(self._state)
         self._loop: TriageLoop | None = None
-        self._begun = False
-        self._early_edits: list[TriageRequest] = []
+        if isinstance(start, Start):
+            self._loop = TriageLoop(start, self._state, self._desk)
 
     @workflow.run
-    async def run(self, *args: Any) -> TriageResponse:  # noqa: ANN401 - whatever was sent
+    async def run(self, *args: Any) -> TriageResponse:  # noqa: ANN401, ARG002 - read in __init__
         """Triage the issue in `args[0]` with the options in `args[1]`.
 
         Every outcome of the domain, invalid input included, is a response; only a fault of the
-        platform fails the execution.
+        platform fails the execution. A run whose history has grown long continues as new.
         """
-        start = read_start(args)
-        if isinstance(start, RefusedStart):
-            ending = failed(FailureClass.INVALID_INPUT, start.reason)
-            self._take_early_edits()
-            response = conclude(self._state, start.request_id, ending)
-            tenant = DEFAULT_TENANT
-        else:
-            self._loop = TriageLoop(start, self._state, self._desk)
-            self._take_early_edits()
-            ending = await self._loop.run()
-            response = conclude(self._state, start.request.request_id, ending)
-            tenant = start.options.context.tenant
-        _publish(response, tenant)
+        try:
+            response = await self._respond()
+        except HistoryFull:
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            workflow.continue_as_new(args=self._loop.handed_on() if self._loop else [])
         await workflow.wait_condition(workflow.all_handlers_finished)
+        return response
+
+    async def _respond(self) -> TriageResponse:
+        start, tenant = self._start, DEFAULT_TENANT
+        if isinstance(start, RefusedStart) or self._loop is None:
+            reason = start.reason if isinstance(start, RefusedStart) else "there is no request"
+            ending = failed(FailureClass.INVALID_INPUT, reason)
+            request_id = start.request_id if isinstance(start, RefusedStart) else "invalid"
+        else:
+            ending = await self._loop.run()
+            request_id, tenant = start.request.request_id, start.options.context.tenant
+        response = conclude(self._state, request_id, ending)
+        _publish(response, tenant)
         return response
 
     @workflow.signal(dynamic=True, description="approve, reject or edit; anything else is kept")
@@ -101,19 +113,7 @@ class IssueTriage:
 
     def _edit(self, raw: RawValue) -> None:
         request = parse_request(read_json(raw, "edit", max_values=MAX_EDIT_VALUES))
-        if self._begun:
-            self._change(request)
-        else:
-            # It overtook the run's first task: whether it fits is known once the run has begun.
-            self._early_edits.append(request)
-
-    def _take_early_edits(self) -> None:
-        self._begun = True
-        for request in self._early_edits:
-            try:
-                self._change(request)
-            except ContractError:
-                self._desk.refuse(RefusalCode.MALFORMED, workflow.now())
+        self._change(request)
 
     def _change(self, request: TriageRequest) -> None:
         if self._loop is None or request.request_id != self._loop.request.request_id:
@@ -135,10 +135,13 @@ class IssueTriage:
         code = self._desk.check(review, workflow.now())
         if code is None and self._loop is not None and self._desk.needs_proof(review):
             code = await self._loop.prove(review)
-        code = code or self._desk.receive(review, "update", workflow.now())
-        return ReviewAnswer(
-            accepted=code is None, code=code or "accepted", version=self._state.version
-        )
+        else:
+            code = code or self._desk.receive(review, "update", workflow.now())
+        version = self._state.version
+        if code is None:
+            return ReviewAnswer(accepted=True, code="accepted", version=version)
+        reason = self._desk.reason(code, review)
+        return ReviewAnswer(accepted=False, code=code, version=version, reason=reason)
 
     @review.validator
     def _check_review(self, *args: Any) -> None:  # noqa: ANN401 - whatever was sent
@@ -146,10 +149,10 @@ class IssueTriage:
         try:
             review = _read_review(args)
         except ContractError as error:
-            raise _refusal(RefusalCode.MALFORMED, str(error)) from None
+            raise _refused(RefusalCode.MALFORMED, str(error)) from None
         code = self._desk.check(review, workflow.now())
         if code is not None:
-            raise _refusal(code, REFUSAL_MEANING[code])
+            raise _refused(code, self._desk.reason(code, review))
 
     @workflow.query(name=names.QUERY_STATE, description="the full state of the run")
     def state(self) -> StateView:
@@ -173,7 +176,11 @@ def _read_review(args: Sequence[Any]) -> Review:
     return parse_review(read_review_json(args[0], "review"), None)
 
 
-def _refusal(code: RefusalCode, message: str) -> ApplicationError:
+def _refused(code: RefusalCode, message: str) -> ApplicationError:
+    """Return the answer to a refused update; being counted and logged is its only trace."""
+    meter = workflow.metric_meter()
+    meter.create_counter("triage_refused_reviews").add(1, {"code": code.value})
+    workflow.logger.warning("a review was refused: %s", code.value)
     return ApplicationError(f"{code}: {message}", type=code.value, non_retryable=True)
 
 

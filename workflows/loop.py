@@ -7,7 +7,8 @@ replay. The order of the checks is part of the contract: nothing happens before 
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -25,8 +26,9 @@ with workflow.unsafe.imports_passed_through():
         parse_decision,
     )
     from triage.contracts.failures import FailureClass
+    from triage.contracts.intent import Intent, Proposal
     from triage.contracts.names import ACTIVITY_APPLY_LABELS
-    from triage.contracts.options import Grounding
+    from triage.contracts.options import ContinuedFrom, Grounding
     from triage.contracts.payloads import (
         DecideOutcome,
         DecideRequest,
@@ -37,16 +39,16 @@ with workflow.unsafe.imports_passed_through():
         Target,
         ToolSnapshot,
     )
-    from triage.contracts.request import TriageRequest
+    from triage.contracts.request import TriageRequest, changed_fields
     from triage.contracts.response import Status
     from triage.contracts.state import DecisionView
     from triage.policy.grounding import entailment_problem, is_cited
     from triage.policy.tools import check_arguments
     from workflows import budget, calls
     from workflows.approval_gate import Trust
+    from workflows.carried import Carried, HistoryFull, Wait
     from workflows.outcomes import (
         Ending,
-        Proposal,
         failed,
         review,
         review_with_evidence,
@@ -55,7 +57,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.review_desk import ReviewDesk
     from workflows.start import Limits, Start, settle
     from workflows.state import RunState
-    from workflows.writes import Intent, Writer
+    from workflows.waiting import history_is_full
+    from workflows.writes import Writer
 
 
 class TriageLoop:
@@ -72,35 +75,90 @@ class TriageLoop:
         self._scope = short_hash(context.tenant, info.workflow_id, info.first_execution_run_id)
         self._began = workflow.now()
         self._waited = timedelta()
+        self._wait: Wait | None = None
+        self._is_pinned = False
+        if start.carried is not None:
+            self._restore(start.carried)
+
+    def _restore(self, carried: Carried) -> None:
+        """Go on where an earlier execution of this run stopped, before any message is handled."""
+        self._hold_to(carried.context)
+        self.edit = carried.edit
+        self._desk.unproven.extend(carried.unproven)
+        self._began = datetime.fromisoformat(carried.began)
+        self._waited = timedelta(seconds=carried.waited_seconds)
+        self._wait = carried.wait
+        if carried.wait is not None:
+            self._writer.room.enter(carried.wait)
+
+    def carried(self) -> Carried:
+        """Return everything that the next execution of this run needs."""
+        return Carried(
+            state=self._state,
+            context=self._context,
+            began=self._began.isoformat(),
+            waited_seconds=(self._waited + self._writer.room.waited).total_seconds(),
+            wait=self._writer.room.carried(),
+            edit=self.edit,
+            unproven=tuple(self._desk.unproven),
+        )
+
+    def handed_on(self) -> list[Any]:
+        """Return the arguments of the next execution of this run."""
+        return [self.request, self._options, self.carried()]
 
     async def run(self) -> Ending:
-        """Loop until something ends the run; the ending is not yet in the state."""
-        ending = await self._pin()
+        """Loop until something ends the run; the ending is not yet in the state.
+
+        Raises:
+            HistoryFull: it goes on in another execution.
+        """
+        ending = await self._begin()
         while ending is None:
             ending = await self._turn()
         return ending
 
-    async def _pin(self) -> Ending | None:
+    async def _begin(self) -> Ending | None:
+        if not self._is_pinned:
+            return await self._pin(self._options.continued_from)
+        wait = self._wait
+        if wait is None:
+            return None
+        ending = await self._writer.go_on(wait.intent, wait.operation)
+        return self._after_write(wait.intent, ending)
+
+    async def _pin(self, continued: ContinuedFrom | None = None) -> Ending | None:
         """Store the request and pin the rules, the model and the tools."""
-        context = await calls.pin(
-            PinRequest(
-                scope=self._scope,
-                request=self.request,
-                context=self._options.context,
-                model=self._options.model,
-            )
-        )
+        context = await calls.pin(self._pin_request(continued))
         if context.refused is not None or context.policy is None:
             reason = context.refused or "the rules could not be pinned"
             return failed(FailureClass.INVALID_INPUT, reason)
-        self._context: RunContext = context
+        self._hold_to(context)
+        if continued is not None:
+            self._state.continue_at(continued.version, context.inherited)
+        if self._state.status is Status.RECEIVED:
+            self._state.move(Status.VALIDATED)
+        return None
+
+    def _pin_request(self, continued: ContinuedFrom | None) -> PinRequest:
+        return PinRequest(
+            scope=self._scope,
+            request=self.request,
+            context=self._options.context,
+            model=self._options.model,
+            continued_from=continued,
+        )
+
+    def _hold_to(self, context: RunContext) -> None:
+        """Settle what this run is held to, by what was pinned."""
+        if context.policy is None:
+            raise ValueError("a run is held to rules")
+        self._is_pinned = True
+        self._context: RunContext = context.model_copy(update={"inherited": ()})
         self._limits: Limits = settle(self._options, context.policy)
         self._state.provenance = context.provenance
         self._desk.trust = Trust(local=context.local_trust, author=context.author or None)
         self._writer = self._new_writer()
-        if self._state.status is Status.RECEIVED:
-            self._state.move(Status.VALIDATED)
-        return None
 
     def _new_writer(self) -> Writer:
         context = self._options.context
@@ -120,12 +178,16 @@ class TriageLoop:
         )
 
     async def prove(self, review: Review) -> RefusalCode | None:
-        """Verify a review's signature; return why it does not count, or None."""
-        return await self._writer.prove(review)
+        """Verify a signed review and take it; return why it does not count, or None."""
+        if not self._is_pinned:
+            return RefusalCode.NOT_PENDING
+        return await self._writer.room.prove(review, "update")
 
     async def _turn(self) -> Ending | None:
         """Spend one step: ask for a decision and act on it."""
         state = self._state
+        if history_is_full():
+            raise HistoryFull
         if self.edit is not None:
             return await self._reopen(self.edit)
         if state.steps >= self._limits.max_steps:
@@ -148,14 +210,14 @@ class TriageLoop:
     async def _reopen(self, request: TriageRequest) -> Ending | None:
         """Start over with the edited request; steps, retries and spend carry over."""
         self.edit = None
-        self.request = request
-        self._state.reopen()
-        self._waited += self._writer.waited
+        before, self.request = self.request, request
+        self._state.reopen(changed_fields(before, request))
+        self._waited += self._writer.room.waited
         return await self._pin()
 
     def _spent_budget(self) -> str | None:
         state = self._state
-        active = workflow.now() - self._began - self._waited - self._writer.waited
+        active = workflow.now() - self._began - self._waited - self._writer.room.waited
         state.seconds = int(active.total_seconds())
         spent = budget.Spent(state.tokens, state.cost_micros, state.seconds, state.evidence_bytes)
         return budget.exhausted(spent, self._limits.budget)
@@ -235,16 +297,18 @@ class TriageLoop:
         if not decision.evidence_ids or not is_cited(decision.evidence_ids, known):
             reason = "the final answer is not grounded in returned evidence"
             return failed(FailureClass.FINAL_OUTPUT_INVALID, reason)
-        proposal = Proposal(decision.route, decision.labels, decision.owner, decision.evidence_ids)
+        proposal = Proposal(
+            route=decision.route,
+            labels=decision.labels,
+            owner=decision.owner,
+            evidence_ids=decision.evidence_ids,
+        )
         if self._limits.grounding is Grounding.ENTAILED:
             problem = entailment_problem(decision, self._state.evidence, self._limits.routes)
             if problem is not None:
                 return review(FailureClass.FINAL_OUTPUT_INVALID, problem, proposal)
         if self._must_propose(decision):
-            ending = await self._propose(proposal)
-            if ending is not None or self._interrupted():
-                return ending
-            self._state.move(Status.DECIDING)
+            return await self._propose(proposal, decision.reason)
         return Ending(Status.COMPLETED, decision.reason, proposal=proposal)
 
     def _must_propose(self, decision: FinalAnswer) -> bool:
@@ -254,19 +318,27 @@ class TriageLoop:
             and not self._writer.has_applied(decision.labels)
         )
 
-    async def _propose(self, proposal: Proposal) -> Ending | None:
+    async def _propose(self, proposal: Proposal, reason: str) -> Ending | None:
         """Let the orchestrator ask a person for the final's labels; this costs no step."""
         self._state.tool_sequence.append(ACTIVITY_APPLY_LABELS)
         self._state.move(Status.TOOL_PENDING)
-        return await self._writer.attempt(
-            Intent(
-                tool=ACTIVITY_APPLY_LABELS,
-                operation_id=f"op-{self._state.version}",
-                labels=proposal.labels,
-                proposed_by="orchestrator",
-                proposal=proposal,
-            )
+        intent = Intent(
+            tool=ACTIVITY_APPLY_LABELS,
+            operation_id=f"op-{self._state.version}",
+            issue=self._writer.target.issue,
+            labels=proposal.labels,
+            proposed_by="orchestrator",
+            proposal=proposal,
+            completes=reason,
         )
+        return self._after_write(intent, await self._writer.attempt(intent))
+
+    def _after_write(self, intent: Intent, ending: Ending | None) -> Ending | None:
+        """Complete the run if nothing but this write was left to do; an edit opens it again."""
+        if ending is not None or intent.completes is None or self._interrupted():
+            return ending
+        self._state.move(Status.DECIDING)
+        return Ending(Status.COMPLETED, intent.completes, proposal=intent.proposal)
 
     async def _call(self, call: ToolCall) -> Ending | None:
         self._state.tool_sequence.append(call.name)
@@ -283,17 +355,15 @@ class TriageLoop:
     async def _write(self, tool: ToolSnapshot, call: ToolCall) -> Ending | None:
         if tool.name not in self._limits.permitted_effects:
             return review(FailureClass.POLICY_BLOCK, "this run may not have side effects")
-        if call.arguments["issue_id"] != self._writer.target.issue:
-            return review(FailureClass.POLICY_BLOCK, "a write may only touch the request's issue")
         labels = call.arguments["labels"]
-        return await self._writer.attempt(
-            Intent(
-                tool=tool.name,
-                operation_id=call.operation_id,
-                labels=tuple(str(label) for label in labels) if isinstance(labels, list) else (),
-                proposed_by="model",
-            )
+        intent = Intent(
+            tool=tool.name,
+            operation_id=call.operation_id,
+            issue=str(call.arguments["issue_id"]),
+            labels=tuple(str(label) for label in labels) if isinstance(labels, list) else (),
+            proposed_by="model",
         )
+        return self._after_write(intent, await self._writer.attempt(intent))
 
     async def _read(self, tool: ToolSnapshot, call: ToolCall) -> Ending | None:
         request = ReadRequest(

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from triage.contracts.base import clamp
 from triage.contracts.failures import FailureClass
+from triage.contracts.intent import NOTHING, Proposal
 from triage.contracts.request import run_id_of
 from triage.contracts.response import Status, TriageResponse
 from workflows.state import RunState
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """What a decision proposes; it stays in the response when a person still has to decide."""
-
-    route: str | None = None
-    labels: tuple[str, ...] = ()
-    owner: str | None = None
-    evidence_ids: tuple[str, ...] = ()
-
-
-NOTHING = Proposal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +50,7 @@ def review_with_evidence(
 ) -> Ending:
     """Return an ending in review that keeps all evidence that the run has."""
     kept = tuple(dict.fromkeys(item.id for item in state.evidence))
-    return review(failure, reason, replace(proposal, evidence_ids=kept))
+    return review(failure, reason, proposal.model_copy(update={"evidence_ids": kept}))
 
 
 def conclude(state: RunState, request_id: str, ending: Ending) -> TriageResponse:

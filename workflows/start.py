@@ -18,6 +18,7 @@ from triage.contracts.canonical import canonical_json, parse_json
 from triage.contracts.options import MODES, BudgetLimits, Grounding, Mode, RunOptions, parse_options
 from triage.contracts.payloads import PolicySnapshot, ToolSnapshot
 from triage.contracts.request import TriageRequest, claimed_request_id, parse_request
+from workflows.carried import Carried
 
 MAX_INPUTS = 2
 MAX_START_VALUES: Final = 100_000
@@ -30,10 +31,14 @@ MAX_REVIEW_BYTES: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A request that may run, with the options that its caller gave."""
+    """A request that may run, with the options that its caller gave.
+
+    `carried` is what an earlier execution of the same run hands on.
+    """
 
     request: TriageRequest
     options: RunOptions
+    carried: Carried | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +66,34 @@ class Limits:
     tools: dict[str, ToolSnapshot]
 
 
-def read_start(args: Sequence[Any]) -> Start | RefusedStart:
-    """Read the raw arguments of a run."""
+def read_start(args: Sequence[Any], *, goes_on: bool = False) -> Start | RefusedStart:
+    """Read the raw arguments of a run.
+
+    Args:
+        args: a request, optional options and, if `goes_on`, what the run carries.
+        goes_on: whether an earlier execution of this very run wrote the arguments. From anybody
+            else a third one is refused: it would say what was approved.
+    """
     request_id = "invalid"
     try:
-        if not 1 <= len(args) <= MAX_INPUTS:
+        carried = _read_carried(args) if goes_on else None
+        if not 1 <= len(args) <= MAX_INPUTS + (carried is not None):
             raise ContractError(f"expected a request and optional options, got {len(args)} inputs")
         raw = read_json(args[0], "request")
         request_id = claimed_request_id(raw)
         options = parse_options(read_json(args[1], "options") if len(args) > 1 else None)
-        return Start(request=parse_request(raw), options=options)
+        return Start(request=parse_request(raw), options=options, carried=carried)
     except ContractError as error:
         return RefusedStart(request_id=request_id, reason=str(error))
+
+
+def _read_carried(args: Sequence[Any]) -> Carried | None:
+    """Read what the run carries; what cannot be read is a fault of this release, not an input."""
+    if len(args) != MAX_INPUTS + 1:
+        return None
+    value = args[MAX_INPUTS]
+    data = value.payload.data if isinstance(value, RawValue) else canonical_json(value)
+    return Carried.model_validate_json(data)
 
 
 def read_json(

@@ -6,6 +6,7 @@ otherwise; it is what an approval is bound to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +14,7 @@ from triage.contracts.payloads import NOT_PINNED, EvidenceRef, Provenance
 from triage.contracts.response import Status, TriageResponse
 from triage.contracts.state import (
     DecisionView,
+    EditNote,
     EvidenceView,
     MutationRecord,
     OperationView,
@@ -20,6 +22,7 @@ from triage.contracts.state import (
     RefusalView,
     SpentView,
     StateView,
+    VerdictNote,
 )
 
 TERMINAL: Final = frozenset({Status.REVIEW_REQUIRED, Status.COMPLETED, Status.FAILED})
@@ -36,6 +39,7 @@ TRANSITIONS: Final[dict[Status, frozenset[Status]]] = {
 }
 
 MAX_REFUSALS_KEPT: Final = 50
+MAX_EDITS_KEPT: Final = 20
 WITHDRAWN: Final = "withdrawn"
 """What became of an operation whose wait was ended by an edit."""
 
@@ -61,6 +65,8 @@ class RunState:
     pending: PendingView | None = None
     refusals: list[RefusalView] = field(default_factory=list)
     refusals_total: int = 0
+    edits: list[EditNote] = field(default_factory=list)
+    verdicts: list[VerdictNote] = field(default_factory=list)
     operations: list[OperationView] = field(default_factory=list)
     sent: dict[str, str] = field(default_factory=dict)
     mutations: list[MutationRecord] = field(default_factory=list)
@@ -91,14 +97,21 @@ class RunState:
             raise IllegalTransition(f"{self.status} -> {target}")
         self._enter(target)
 
-    def reopen(self) -> None:
-        """Go back to `validated` because the request was edited.
+    def continue_at(self, version: int, evidence: Sequence[EvidenceRef]) -> None:
+        """Take up the version and the evidence of the ended run that this one continues."""
+        self.version = version
+        self.evidence.extend(evidence)
+
+    def reopen(self, changed: tuple[str, ...]) -> None:
+        """Go back to `validated` because these fields of the request were edited.
 
         Raises:
             IllegalTransition: the run has ended.
         """
         if self.is_terminal:
             raise IllegalTransition(f"{self.status} -> {Status.VALIDATED} by an edit")
+        self.edits.append(EditNote(version=self.version, fields=changed))
+        del self.edits[:-MAX_EDITS_KEPT]
         self._enter(Status.VALIDATED)
 
     def _enter(self, target: Status) -> None:

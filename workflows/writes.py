@@ -6,8 +6,6 @@ No write begins here: what an approval permits is sent by the write activity, on
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from temporalio import workflow
@@ -17,7 +15,8 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.approval import RefusalCode, Review, Verdict
     from triage.contracts.canonical import digest_of
     from triage.contracts.failures import FailureClass
-    from triage.contracts.options import RunOptions
+    from triage.contracts.intent import Intent, Proposal
+    from triage.contracts.options import RunOptions, SignedApproval
     from triage.contracts.payloads import (
         Approval,
         Operation,
@@ -25,62 +24,19 @@ with workflow.unsafe.imports_passed_through():
         PreviewRequest,
         RunContext,
         Target,
-        VerifyRequest,
         WriteOutcome,
         WriteRequest,
         WriteResult,
     )
     from triage.contracts.response import Status
-    from triage.contracts.search_attributes import (
-        TRIAGE_STATUS,
-        TRIAGE_TENANT,
-        TRIAGE_WAITING_SINCE,
-    )
-    from triage.contracts.state import MutationRecord, OperationView, PendingView
+    from triage.contracts.state import MutationRecord, OperationView
     from workflows import calls
-    from workflows.outcomes import (
-        NOTHING,
-        Ending,
-        Proposal,
-        review,
-        review_with_evidence,
-        tool_fault,
-    )
+    from workflows.approval_gate import may_decide
+    from workflows.outcomes import Ending, review, review_with_evidence, tool_fault
     from workflows.review_desk import Decided, ReviewDesk
     from workflows.start import Limits
     from workflows.state import WITHDRAWN, RunState
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """A write that somebody wants: which labels, under which operation id, and who asks.
-
-    `proposal` stays in the response if the write does not come about.
-    """
-
-    tool: str
-    operation_id: str | None
-    labels: tuple[str, ...]
-    proposed_by: str
-    proposal: Proposal = NOTHING
-
-
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    """A moment that a wait runs into, and the name that it is counted under."""
-
-    name: str
-    at: datetime
-
-
-_NOTICES = ("reminder", "escalation")
-
-
-def _count(name: str) -> None:
-    """Count a reminder, an escalation or an expiry, and show the latest to whoever looks."""
-    meter = workflow.metric_meter()
-    meter.create_counter("triage_approval_deadlines").add(1, {"deadline": name})
-    workflow.set_current_details(f"waits for a person; {name} at {workflow.now().isoformat()}")
+    from workflows.waiting import WaitingRoom
 
 
 class Writer:
@@ -106,8 +62,15 @@ class Writer:
         self._limits = limits
         self._context = context
         self._interrupted = interrupted
-        self._waiting: Operation | None = None
-        self.waited = timedelta()
+        policy = context.policy
+        self.room = WaitingRoom(
+            desk,
+            scope=scope,
+            tenant=options.context.tenant,
+            limits=limits,
+            approvals_required=policy.approvals_required if policy else 1,
+            interrupted=interrupted,
+        )
 
     async def attempt(self, intent: Intent) -> Ending | None:
         """Carry `intent` through, from `tool_pending` to `tool_complete`.
@@ -116,19 +79,29 @@ class Writer:
             How the run ends, or None: the write is applied, or an edit interrupted the wait.
         """
         operation = self._operation(intent)
-        decided = self._starting_approval(operation)
+        decided = await self._starting_approval(operation)
         if not operation.operation_id or (
             decided is None and not self._limits.approval_window_seconds
         ):
             return self._unapproved(intent, operation, "approval_required")
-        problem = self._preflight(operation, intent.proposal)
+        problem = self._preflight(operation, intent)
         if problem is not None:
             return problem
-        if decided is None:
-            ending, decided = await self._wait(intent, operation)
-            if decided is None:
-                return ending
-        return await self._send(intent, operation, decided)
+        if decided is not None:
+            return await self._send(intent, operation, decided)
+        problem = await self._ask(intent, operation)
+        return problem or await self.go_on(intent, operation)
+
+    async def go_on(self, intent: Intent, operation: Operation) -> Ending | None:
+        """Wait for the answer to what was asked, and act on it; returns what `attempt` does."""
+        decided = await self.room.decision()
+        if self._interrupted():
+            self._note(operation, WITHDRAWN)
+            return None
+        if decided is not None and decided.review.verdict is Verdict.APPROVE:
+            return await self._send(intent, operation, decided)
+        state = "expired" if decided is None else "rejected"
+        return self._unapproved(intent, operation, state)
 
     def has_applied(self, labels: tuple[str, ...]) -> bool:
         """Whether this run has put all of `labels` on the issue already (true for no labels)."""
@@ -152,50 +125,64 @@ class Writer:
         rules = self._context.provenance.policy
         return digest_of([digest, version, self._context.content_digest, rules])
 
-    def _starting_approval(self, operation: Operation) -> Decided | None:
+    async def _starting_approval(self, operation: Operation) -> Decided | None:
         """Match an approval that the caller started the run with; a mismatch is a refusal."""
-        version = self._options.approvals.get(operation.operation_id)
-        if version is None or not operation.operation_id:
+        given = self._options.approvals.get(operation.operation_id)
+        if given is None or not operation.operation_id:
             return None
-        approval = Review(
+        signed = given if isinstance(given, SignedApproval) else None
+        review = Review(
             operation_id=operation.operation_id,
-            version=version,
-            approver="start",
+            version=given if isinstance(given, int) else given.version,
+            approver=signed.approver if signed else "start",
+            token=signed.token if signed else None,
             verdict=Verdict.APPROVE,
         )
-        code = RefusalCode.STALE_VERSION if version != operation.version else None
-        if code is None and not self._desk.trust.local:
-            code = RefusalCode.UNAUTHORISED
+        code = await self._held_to_account(review, operation)
         if code is None:
-            return Decided(approval, "start", workflow.now())
-        self._desk.refuse(code, workflow.now(), approval)
+            return Decided(review=review, source="start", at=workflow.now().isoformat())
+        self._desk.refuse(code, workflow.now(), review)
         return None
 
-    def _preflight(self, operation: Operation, proposal: Proposal) -> Ending | None:
+    async def _held_to_account(self, review: Review, operation: Operation) -> RefusalCode | None:
+        """Return why an approval that came with the start does not count, or None.
+
+        Where several people have to approve, one who did so beforehand is not enough.
+        """
+        trust = self._desk.trust
+        if review.version != operation.version:
+            return RefusalCode.STALE_VERSION
+        if not may_decide(review.approver, trust, signed=review.token is not None):
+            return RefusalCode.UNAUTHORISED
+        if self.room.approvals_required > 1:
+            return RefusalCode.UNAUTHORISED
+        if trust.local:
+            return None
+        code, _ = await self.room.verify(review, operation)
+        return code
+
+    def _preflight(self, operation: Operation, intent: Intent) -> Ending | None:
         """Stop what could never be sent before a person is asked about it."""
+        if intent.issue != self.target.issue:
+            self._note(operation, "blocked")
+            reason = "a write may only touch the request's issue"
+            return review(FailureClass.POLICY_BLOCK, reason, intent.proposal)
         if not self._limits.labels.issuperset(operation.labels):
             self._note(operation, "blocked")
             reason = "the write names a label that this policy does not permit"
-            return review(FailureClass.POLICY_BLOCK, reason, proposal)
+            return review(FailureClass.POLICY_BLOCK, reason, intent.proposal)
         if self._state.sent.get(operation.operation_id, operation.digest) != operation.digest:
-            return self._conflict(operation, "operation id reused with other content", proposal)
+            reason = "operation id reused with other content"
+            return self._conflict(operation, reason, intent.proposal)
         return None
 
-    async def _wait(
-        self, intent: Intent, operation: Operation
-    ) -> tuple[Ending | None, Decided | None]:
+    async def _ask(self, intent: Intent, operation: Operation) -> Ending | None:
+        """Show the operation to whoever decides, unless it could not be carried out."""
         shown = await calls.preview(PreviewRequest(target=self.target, labels=operation.labels))
         problem = self._unshowable(operation, shown, intent.proposal)
-        if problem is not None:
-            return problem, None
-        decided = await self._decision(intent, operation, shown)
-        if self._interrupted():
-            self._note(operation, WITHDRAWN)
-            return None, None
-        if decided is not None and decided.review.verdict is Verdict.APPROVE:
-            return None, decided
-        state = "expired" if decided is None else "rejected"
-        return self._unapproved(intent, operation, state), None
+        if problem is None:
+            self.room.ask(intent, operation, shown)
+        return problem
 
     def _unshowable(
         self, operation: Operation, shown: Preview, proposal: Proposal
@@ -213,98 +200,6 @@ class Writer:
             return self._conflict(operation, "the issue changed after it was read", proposal)
         return None
 
-    async def _decision(
-        self, intent: Intent, operation: Operation, shown: Preview
-    ) -> Decided | None:
-        """Wait for the first review that counts, an edit, or the absolute deadline."""
-        began = workflow.now()
-        self._desk.open(self._pending_view(intent, operation, shown))
-        workflow.upsert_search_attributes(
-            [
-                TRIAGE_STATUS.value_set(Status.TOOL_PENDING.value),
-                TRIAGE_TENANT.value_set(self._options.context.tenant),
-                TRIAGE_WAITING_SINCE.value_set(began),
-            ]
-        )
-        self._waiting = operation
-        deadlines = self._deadlines(began)
-        while deadlines and not self._is_over():
-            with suppress(TimeoutError):
-                await workflow.wait_condition(
-                    lambda: self._is_over() or bool(self._desk.unproven),
-                    timeout=max(deadlines[0].at - workflow.now(), timedelta()),
-                )
-            await self._prove_all()
-            while deadlines and not self._is_over() and deadlines[0].at <= workflow.now():
-                _count(deadlines.pop(0).name)
-        self._desk.close()
-        workflow.upsert_search_attributes([TRIAGE_WAITING_SINCE.value_unset()])
-        self.waited += workflow.now() - began
-        return self._desk.decided
-
-    def _deadlines(self, began: datetime) -> list[Deadline]:
-        """Return what the wait runs into, in order; the last is its end. Messages move none."""
-        window = self._limits.approval_window_seconds
-        seconds = [*zip(_NOTICES, self._limits.reminders_seconds, strict=True)]
-        inside = sorted((after, name) for name, after in seconds if 0 < after < window)
-        return [
-            Deadline(name, began + timedelta(seconds=after))
-            for after, name in [*inside, (window, "expired")]
-        ]
-
-    def _is_over(self) -> bool:
-        """Whether the wait has an answer, or an edit has made the question void."""
-        return self._desk.decided is not None or self._interrupted()
-
-    async def _prove_all(self) -> None:
-        """Verify the signed reviews that came by signal, in the order in which they came."""
-        while self._desk.unproven and not self._is_over():
-            claimed = self._desk.unproven.pop(0)
-            code = await self.prove(claimed) or self._desk.receive(
-                claimed, "signal", workflow.now()
-            )
-            if code is not None:
-                self._desk.refuse(code, workflow.now(), claimed)
-
-    async def prove(self, claimed: Review) -> RefusalCode | None:
-        """Verify a review's signature; return why it does not count, or None."""
-        operation = self._waiting
-        if operation is None or claimed.token is None:
-            return RefusalCode.NOT_PENDING
-        window = timedelta(seconds=self._limits.approval_window_seconds)
-        result = await calls.verify_approval(
-            VerifyRequest(
-                scope=self._scope,
-                tenant=self._options.context.tenant,
-                operation_id=operation.operation_id,
-                version=operation.version,
-                operation_digest=operation.digest,
-                approval_digest=operation.approval_digest,
-                verdict=claimed.verdict,
-                approver=claimed.approver,
-                token=claimed.token,
-                use_by=(workflow.now() + window).isoformat(),
-            )
-        )
-        return None if result.accepted else RefusalCode(result.code)
-
-    def _pending_view(self, intent: Intent, operation: Operation, shown: Preview) -> PendingView:
-        now = workflow.now()
-        window = timedelta(seconds=self._limits.approval_window_seconds)
-        return PendingView(
-            operation_id=operation.operation_id,
-            version=operation.version,
-            tool=operation.tool,
-            target=self.target.model_dump(mode="json"),
-            arguments={"issue_id": self.target.issue, "labels": list(operation.labels)},
-            digest=operation.approval_digest,
-            labels_before=shown.labels_before,
-            labels_after=shown.labels_after,
-            proposed_by=intent.proposed_by,
-            proposed_at=now.isoformat(),
-            expires_at=(now + window).isoformat(),
-        )
-
     async def _send(self, intent: Intent, operation: Operation, decided: Decided) -> Ending | None:
         request = WriteRequest(
             scope=self._scope,
@@ -313,7 +208,7 @@ class Writer:
             approval=Approval(
                 approver=decided.review.approver,
                 source=decided.source,
-                decided_at=decided.at.isoformat(),
+                decided_at=decided.at,
                 expires_at=self._send_by(decided),
             ),
             content_digest=self._context.content_digest,
@@ -330,7 +225,7 @@ class Writer:
     def _send_by(self, decided: Decided) -> str | None:
         """A waited-for approval must be used within one more window; a starting one has none."""
         window = timedelta(seconds=self._limits.approval_window_seconds)
-        return (decided.at + window).isoformat() if window else None
+        return (datetime.fromisoformat(decided.at) + window).isoformat() if window else None
 
     def _settled(self, intent: Intent, operation: Operation, result: WriteResult) -> Ending | None:
         match result.outcome:

@@ -144,7 +144,7 @@ def test_a_reset_run_writes_nothing_again(terminal: Terminal) -> None:
 
 
 def test_writes_are_checked_in_the_order_of_adr_7(terminal: Terminal) -> None:
-    """Another issue is refused first, then a missing approval, then an unknown label.
+    """A missing approval is refused first, then another issue, then an unknown label.
 
     And the approval of a version does not cover the same operation at the next one.
     """
@@ -153,7 +153,7 @@ def test_writes_are_checked_in_the_order_of_adr_7(terminal: Terminal) -> None:
     cases = [
         _case("unknown label", [wild], {}, "approval_required"),
         _case("unknown label, approved", [wild], {"op-1": 3}, "policy_block"),
-        _case("another issue", [elsewhere], {}, "policy_block"),
+        _case("another issue", [elsewhere], {}, "approval_required"),
         _case("another issue, approved", [elsewhere], {"op-1": 3}, "policy_block"),
         _case("repeated", [repeated, repeated], {"op-1": 3}, "approval_required"),
     ]

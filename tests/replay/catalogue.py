@@ -187,7 +187,12 @@ REVIEW_REQUIRED: Final = (
         approval_window_seconds=1,
     ),
     _plain("review-policy-block", "review_required/policy_block", label("bug"), mode="shadow"),
-    _plain("review-other-issue", "review_required/policy_block", label("bug", issue="ISSUE-2")),
+    _plain(
+        "review-other-issue",
+        "review_required/policy_block",
+        label("bug", issue="ISSUE-2"),
+        approvals={OPERATION: 3},
+    ),
     _plain(
         "review-label-not-permitted",
         "review_required/policy_block",

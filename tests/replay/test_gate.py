@@ -243,7 +243,7 @@ async def decide(request, timeout_ms):
 ANSWERS_OTHERWISE: Final = """
 _conclude = conclude
 def conclude(state, request_id, ending):
-    return _conclude(state, request_id, replace(ending, reason="because"))
+    return _conclude(state, request_id, Ending(ending.status, "because", ending.failure))
 """
 CHANGES: Final = {
     "an activity added": ("calls.py", ASKS_TWICE, "Nondeterminism"),

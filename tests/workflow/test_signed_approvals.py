@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from tests.workflow.decisions import final, label
-from tests.workflow.runs import Run, envelope, outcome
+from tests.workflow.decisions import OPERATION, final, label
+from tests.workflow.runs import Run, envelope, outcome, refusal_of
 from tests.workflow.world import World, altered_world
 from triage.contracts.approval import Verdict
 from triage.contracts.response import Status
@@ -30,20 +30,30 @@ class Signed:
 
     world: World
     key: SigningKey
+    ring: KeyringFile
+
+    def other_person(self) -> Signed:
+        """Return the same world with another person's key."""
+        return replace(self, key=_person(self.ring, "second-maintainer"))
 
     async def waiting(self) -> tuple[Run, PendingView]:
         """Start a run and return it once it waits."""
         run = await self.world.start(*SCRIPT, mode="approve", context={"author": "reporter"})
         return run, await run.waiting()
 
+    def beforehand(self, run_id: str, pending: PendingView) -> dict[str, JsonValue]:
+        """Sign the approval of a write before the run that wants it is started."""
+        token = self.token(run_id, pending, Verdict.APPROVE)
+        return {"version": pending.version, "approver": self.key.approver, "token": token}
+
     def token(
-        self, run: Run, pending: PendingView, verdict: Verdict, key: SigningKey | None = None
+        self, run: Run | str, pending: PendingView, verdict: Verdict, key: SigningKey | None = None
     ) -> str:
         """Sign an answer to what is pending."""
         key = key or self.key
         statement = Statement(
             audience=audience(self.world.client.namespace),
-            workflow_id=run.id,
+            workflow_id=run if isinstance(run, str) else run.id,
             operation_id=pending.operation_id,
             version=pending.version,
             digest=pending.digest,
@@ -66,13 +76,25 @@ class Signed:
 
 
 @asynccontextmanager
-async def _signing(world: World, folder: Path) -> AsyncIterator[Signed]:
+async def _signing(
+    world: World, folder: Path, approvals_required: int = 1
+) -> AsyncIterator[Signed]:
     ring = KeyringFile(folder / "keyring.json")
-    private, entry = new_key("maintainer", datetime.now(UTC) - timedelta(minutes=1))
-    ring.change(lambda keys: keys.with_key(entry))
-    services = replace(world.services, local_trust=False, keyring=ring)
+    services = replace(
+        world.services,
+        local_trust=False,
+        keyring=ring,
+        rules=world.services.rules.model_copy(update={"approvals_required": approvals_required}),
+    )
     async with altered_world(world, services=services) as signed_world:
-        yield Signed(signed_world, signing_key(private))
+        yield Signed(signed_world, _person(ring, "maintainer"), ring)
+
+
+def _person(ring: KeyringFile, name: str) -> SigningKey:
+    """Let a person's approvals count and return the key that they sign with."""
+    private, entry = new_key(name, datetime.now(UTC) - timedelta(minutes=1))
+    ring.change(lambda keys: keys.with_key(entry))
+    return signing_key(private)
 
 
 @pytest.mark.parametrize("way", ["signal", "update"])
@@ -144,3 +166,85 @@ async def test_a_token_of_another_run_is_refused(world: World, tmp_path: Path) -
         assert Status.COMPLETED is (await first.response()).status
         assert [] == await signed.world.written(second)
         await second.handle.terminate()
+
+
+STARTED: dict[str, tuple[dict[str, JsonValue], str]] = {
+    "no token": ({"token": None}, "unauthorised"),
+    "another name": ({"approver": "somebody-else"}, "unauthorised"),
+    "the author's name": ({"approver": "reporter"}, "unauthorised"),
+    "no signature": ({"token": "a.b.c"}, "malformed"),
+    "another version": ({"version": 4}, "stale_version"),
+}
+
+
+async def test_an_approval_signed_before_the_start_counts(world: World, tmp_path: Path) -> None:
+    """A run that is started with a signature over exactly what it proposes writes once."""
+    async with _signing(world, tmp_path) as signed:
+        first, pending = await signed.waiting()
+        name = f"{first.id}-again"
+        approvals: JsonValue = {pending.operation_id: signed.beforehand(name, pending)}
+        where: dict[str, JsonValue] = {"repository": first.id, "author": "reporter"}
+        run = await signed.world.start(*SCRIPT, run_id=name, context=where, approvals=approvals)
+        assert Status.COMPLETED is (await run.response()).status
+        assert ["bug"] == await signed.world.written(first)
+        assert [(pending.operation_id, True, True, "approved")] == await run.mutation_facts()
+        await first.handle.terminate()
+
+
+@pytest.mark.parametrize("name", STARTED)
+async def test_no_other_approval_from_the_start_counts(
+    world: World, tmp_path: Path, name: str
+) -> None:
+    """Unsigned, in another name, of another version: refused with its code, nothing written."""
+    changes, code = STARTED[name]
+    async with _signing(world, tmp_path) as signed:
+        first, pending = await signed.waiting()
+        second = f"{first.id}-again"
+        given: JsonValue = {pending.operation_id: {**signed.beforehand(second, pending), **changes}}
+        where: dict[str, JsonValue] = {"repository": first.id, "author": "reporter"}
+        run = await signed.world.start(*SCRIPT, run_id=second, context=where, approvals=given)
+        assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(await run.response())
+        assert [code] == await run.refusal_codes()
+        assert [] == await signed.world.written(first)
+        await first.handle.terminate()
+
+
+async def test_a_bare_version_at_the_start_is_no_signature(world: World, tmp_path: Path) -> None:
+    """Where unsigned approvals do not count, those from the start do not, either."""
+    async with _signing(world, tmp_path) as signed:
+        run = await signed.world.start(*SCRIPT, approvals={OPERATION: 3})
+        assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(await run.response())
+        assert ["unauthorised"] == await run.refusal_codes()
+
+
+async def test_where_two_must_sign_one_person_is_one(world: World, tmp_path: Path) -> None:
+    """The same person twice leaves the write pending; a second person's signature sends it."""
+    async with _signing(world, tmp_path, approvals_required=2) as signed:
+        run, pending = await signed.waiting()
+        assert 2 == pending.approvals_required
+        await run.signal("approve", signed.signed(run, pending))
+        await run.reaches(lambda s: s.pending is not None and bool(s.pending.approved_by))
+        again = await refusal_of(run.update({**signed.signed(run, pending), "verdict": "approve"}))
+        assert "duplicate" == again
+        assert [] == await signed.world.written(run)
+        other = signed.other_person()
+        answer = await run.update({**other.signed(run, pending), "verdict": "approve"})
+        assert answer.accepted
+        assert Status.COMPLETED is (await run.response()).status
+        assert ["bug"] == await signed.world.written(run)
+
+
+async def test_where_two_must_approve_a_start_cannot_bring_one(
+    world: World, tmp_path: Path
+) -> None:
+    """An approval from the start is one person's at most, so it does not count there."""
+    async with _signing(world, tmp_path, approvals_required=2) as signed:
+        first, pending = await signed.waiting()
+        name = f"{first.id}-again"
+        approvals: JsonValue = {pending.operation_id: signed.beforehand(name, pending)}
+        run = await signed.world.start(
+            *SCRIPT, run_id=name, context={"repository": first.id}, approvals=approvals
+        )
+        assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(await run.response())
+        assert ["unauthorised"] == await run.refusal_codes()
+        await first.handle.terminate()

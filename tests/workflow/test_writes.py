@@ -24,13 +24,19 @@ AT_START: JsonValue = {OPERATION: 3}
 async def test_a_write_to_another_issue_is_blocked(world: World, issue: str) -> None:
     """Only the request's own issue can be written to, spelled exactly, approval or not."""
     script = [label(issue=issue), FINAL]
-    run = await world.start(*script, mode="approve", approvals=AT_START)
-    assert (REVIEW, "policy_block") == outcome(await run.response())
-    assert ([], [], []) == (
-        await world.written(run),
-        await run.mutations(),
-        await run.operation_states(),
-    )
+    for approvals in (AT_START, {}):
+        run = await world.start(*script, mode="approve", approvals=approvals)
+        assert (REVIEW, "policy_block") == outcome(await run.response())
+        assert [(OPERATION, 3, "blocked")] == await run.operation_states()
+        assert ([], []) == (await world.written(run), await run.mutations())
+
+
+async def test_an_unapproved_write_to_another_issue_needs_an_approval_first(world: World) -> None:
+    """Where nobody is waited for, an unapproved write is unapproved, whatever it is about."""
+    run = await world.start(label(issue="ISSUE-2"), FINAL, mode="suggest")
+    assert (REVIEW, "approval_required") == outcome(await run.response())
+    assert [(OPERATION, False, False, "approval_required")] == await run.mutation_facts()
+    assert [] == await world.written(run)
 
 
 async def test_the_issue_of_a_run_is_what_admission_says(world: World) -> None:

@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError
 
 from triage.contracts.base import (
     MAX_REASON_CHARS,
+    MAX_TOKEN_CHARS,
     Contract,
     ContractError,
     Name,
@@ -61,7 +62,7 @@ class Envelope(Contract):
     version: StateVersion
     approver: Name
     digest: Digest | None = None
-    token: Annotated[str | None, Field(max_length=8_192, repr=False)] = None
+    token: Annotated[str | None, Field(max_length=MAX_TOKEN_CHARS, repr=False)] = None
     note: Annotated[str, Field(max_length=MAX_REASON_CHARS)] | None = None
 
 
@@ -72,11 +73,15 @@ class Review(Envelope):
 
 
 class ReviewAnswer(Contract):
-    """The answer of the `review` update; `code` is ``accepted`` or a refusal's code."""
+    """The answer of the `review` update; `code` is ``accepted`` or a refusal's code.
+
+    `reason` says in a sentence why a review was refused.
+    """
 
     accepted: bool
     code: str
     version: int
+    reason: str | None = None
 
 
 def parse_review(value: JsonValue, verdict: Verdict | None) -> Review:

@@ -8,11 +8,21 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import Field, JsonValue, StringConstraints, ValidationError
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    StringConstraints,
+    Tag,
+    ValidationError,
+)
 
 from triage.contracts.base import (
     MAX_NAME_CHARS,
     MAX_REQUEST_ID_CHARS,
+    MAX_TOKEN_CHARS,
+    MAX_WORKFLOW_ID_CHARS,
     Contract,
     ContractError,
     Name,
@@ -23,6 +33,8 @@ from triage.contracts.canonical import canonical_json, clean
 
 MAX_STEPS_LIMIT: Final = 100
 MAX_WINDOW_SECONDS: Final = 90 * 24 * 3600
+MAX_CONTINUED_VERSION: Final = 1_000_000_000
+"""No chain of runs gets near it, and every database can count on from it."""
 DEFAULT_TENANT: Final = "default"
 DEFAULT_REPOSITORY: Final = "local"
 
@@ -93,6 +105,41 @@ class IssueContext(Contract):
     author: ContextText | None = None
 
 
+class ContinuedFrom(Contract):
+    """The ended run that a new one continues.
+
+    Attributes:
+        workflow_id: its workflow id.
+        run_id: the first run id of its chain of executions.
+        version: the version at which it ended; the new run counts on from there.
+    """
+
+    workflow_id: Annotated[str, StringConstraints(min_length=1, max_length=MAX_WORKFLOW_ID_CHARS)]
+    run_id: ContextText
+    version: Annotated[int, Field(ge=1, le=MAX_CONTINUED_VERSION)]
+
+
+class SignedApproval(Contract):
+    """An approval that a run is started with where only signed ones count."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    version: StateVersion
+    approver: Name
+    token: Annotated[str | None, Field(max_length=MAX_TOKEN_CHARS, repr=False)] = None
+
+
+def _kind(value: object) -> str:
+    return "signed" if isinstance(value, dict | SignedApproval) else "plain"
+
+
+StartingApproval = Annotated[
+    Annotated[StateVersion, Tag("plain")] | Annotated[SignedApproval, Tag("signed")],
+    Discriminator(_kind),
+]
+"""An approval that a run is started with: a version, or a signed envelope."""
+
+
 class RunOptions(Contract):
     """All that a caller may set; unknown options are refused."""
 
@@ -102,11 +149,11 @@ class RunOptions(Contract):
     mode: Mode | None = None
     approval_window_seconds: Annotated[int, Field(ge=0, le=MAX_WINDOW_SECONDS)] | None = None
     permitted_effects: Annotated[tuple[Name, ...], Field(max_length=100)] | None = None
-    approvals: dict[OperationName, StateVersion] = Field(default_factory=dict, max_length=100)
+    approvals: dict[OperationName, StartingApproval] = Field(default_factory=dict, max_length=100)
     grounding: Grounding | None = None
     budget: BudgetLimits = BudgetLimits()
     context: IssueContext = IssueContext()
-    continued_from: None = None
+    continued_from: ContinuedFrom | None = None
 
 
 def parse_options(value: JsonValue) -> RunOptions:
@@ -122,5 +169,5 @@ def parse_options(value: JsonValue) -> RunOptions:
     try:
         return RunOptions.model_validate_json(canonical_json(clean(value, "options")))
     except ValidationError as error:
-        models = (RunOptions, BudgetLimits, IssueContext)
+        models = (RunOptions, BudgetLimits, IssueContext, ContinuedFrom, SignedApproval)
         raise ContractError(explain(error, "options", *models)) from None

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from triage.contracts.approval import Digest, Verdict
 from triage.contracts.base import Contract
-from triage.contracts.options import IssueContext
+from triage.contracts.options import ContinuedFrom, IssueContext
 from triage.contracts.request import TriageRequest
 
 
@@ -55,6 +55,22 @@ class PolicySnapshot(Contract):
     grounding: str
     reminder_seconds: int = 0
     escalation_seconds: int = 0
+    approvals_required: int = 1
+
+
+class EvidenceRef(Contract):
+    """A piece of evidence as the workflow knows it: an id, a place and a digest.
+
+    `facts` are the few normalised fields that decisions are checked against.
+    """
+
+    id: str
+    tool: str
+    source: str
+    locator: str
+    digest: str
+    size_bytes: int = 0
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class PinRequest(Contract):
@@ -64,13 +80,14 @@ class PinRequest(Contract):
     request: TriageRequest
     context: IssueContext
     model: str | None = None
+    continued_from: ContinuedFrom | None = None
 
 
 class RunContext(Contract):
     """Result of `pin_run_context`: the bounded snapshot that the workflow reads rules from.
 
     `refused` says why the run cannot start (an unknown model, a missing script); everything else
-    is then empty.
+    is then empty. `inherited` is the evidence of the run that this one continues.
     """
 
     refused: str | None = None
@@ -83,6 +100,7 @@ class RunContext(Contract):
     tracker: str = "local"
     author: str = ""
     local_trust: bool = False
+    inherited: tuple[EvidenceRef, ...] = ()
 
 
 class DecideRequest(Contract):
@@ -132,21 +150,6 @@ class ReadRequest(Contract):
     arguments: dict[str, JsonValue]
     policy_digest: str
     timeout_ms: int
-
-
-class EvidenceRef(Contract):
-    """A piece of evidence as the workflow knows it: an id, a place and a digest.
-
-    `facts` are the few normalised fields that decisions are checked against.
-    """
-
-    id: str
-    tool: str
-    source: str
-    locator: str
-    digest: str
-    size_bytes: int = 0
-    facts: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Target(Contract):
@@ -228,7 +231,8 @@ class VerifyResult(Contract):
     """Result of `verify_approval`.
 
     `code` is ``accepted`` or a refusal's code; `detail` says which check failed. `token_id` is a
-    digest that stands for the token, and `expires_at` when the decision ends, if it does.
+    digest that stands for the token, and `expires_at` when the decision ends, if it does. `subject`
+    is the signer's stable id.
     """
 
     accepted: bool
@@ -237,6 +241,7 @@ class VerifyResult(Contract):
     approver: str | None = None
     token_id: str | None = None
     expires_at: str | None = None
+    subject: str | None = None
 
 
 class WriteRequest(Contract):

@@ -64,6 +64,12 @@ def parse_request(value: JsonValue) -> TriageRequest:
         raise ContractError(explain(error, "request", TriageRequest)) from None
 
 
+def changed_fields(before: TriageRequest, after: TriageRequest) -> tuple[str, ...]:
+    """Return the names of the fields in which two requests differ."""
+    names = TriageRequest.model_fields
+    return tuple(name for name in names if getattr(before, name) != getattr(after, name))
+
+
 def claimed_request_id(value: JsonValue) -> RequestId:
     """Return the id that an invalid request gives, as text, or ``invalid`` if it gives none.
 

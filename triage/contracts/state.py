@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from triage.contracts.approval import Verdict
 from triage.contracts.base import Contract
 from triage.contracts.payloads import Provenance
 from triage.contracts.response import Status, TriageResponse
@@ -29,13 +30,14 @@ class EvidenceView(Contract):
 
 
 class RefusalView(Contract):
-    """One review that did not count, and when it came (ISO 8601, UTC)."""
+    """One review that did not count, why, and when it came (ISO 8601, UTC)."""
 
     code: str
     operation_id: str | None
     version: int | None
     approver: str | None
     at: str
+    reason: str = ""
 
 
 class OperationView(Contract):
@@ -48,7 +50,11 @@ class OperationView(Contract):
 
 
 class PendingView(Contract):
-    """Exactly what a reviewer is asked to approve; times are ISO 8601, UTC."""
+    """Exactly what a reviewer is asked to approve; times are ISO 8601, UTC.
+
+    Where the rules want more than one person, `approvals_required` says how many and `approved_by`
+    who has approved so far.
+    """
 
     operation_id: str
     version: int
@@ -61,6 +67,25 @@ class PendingView(Contract):
     proposed_by: str
     proposed_at: str
     expires_at: str
+    approvals_required: int = 1
+    approved_by: tuple[str, ...] = ()
+
+
+class EditNote(Contract):
+    """An edit: the run's version when it was taken up, and which fields of the request changed."""
+
+    version: int
+    fields: tuple[str, ...]
+
+
+class VerdictNote(Contract):
+    """The review that decided on an operation, and when (ISO 8601, UTC)."""
+
+    operation_id: str
+    version: int
+    verdict: Verdict
+    approver: str
+    at: str
 
 
 class SpentView(Contract):

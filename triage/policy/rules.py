@@ -59,6 +59,7 @@ class Rules(Contract):
     grounding: Grounding = Grounding.CITED
     reminder_seconds: Annotated[int, Field(ge=1, le=MAX_WINDOW_SECONDS)] = 24 * 3600
     escalation_seconds: Annotated[int, Field(ge=1, le=MAX_WINDOW_SECONDS)] = 48 * 3600
+    approvals_required: Annotated[int, Field(ge=1, le=10)] = 1
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = 30
 
     def digest(self) -> str:
@@ -74,7 +75,7 @@ class Rules(Contract):
         by_effect: dict[str, tuple[str, ...]] = {}
         for name, effect in self.labels.items():
             by_effect[effect.value] = (*by_effect.get(effect.value, ()), name)
-        return PolicySnapshot(
+        snapshot = PolicySnapshot(
             routes=self.routes,
             labels=by_effect,
             tools=tools.snapshot(),
@@ -85,6 +86,9 @@ class Rules(Contract):
             reminder_seconds=self.reminder_seconds,
             escalation_seconds=self.escalation_seconds,
         )
+        # What is as usual is left out of every run's history.
+        several = {"approvals_required": self.approvals_required}
+        return snapshot.model_copy(update=several) if self.approvals_required > 1 else snapshot
 
 
 BUILTIN_RULES = Rules(

@@ -18,7 +18,14 @@ from joserfc.errors import JoseError
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from triage.contracts.approval import Digest, Verdict
-from triage.contracts.base import Contract, ContractError, Name, StateVersion, explain
+from triage.contracts.base import (
+    MAX_WORKFLOW_ID_CHARS,
+    Contract,
+    ContractError,
+    Name,
+    StateVersion,
+    explain,
+)
 from triage.contracts.canonical import canonical_json, digest_of, parse_json
 from triage.signing.compact import MAX_TOKEN_BYTES, TOKEN_TYPE, read_compact
 from triage.signing.keys import (
@@ -34,7 +41,6 @@ from triage.signing.refusals import Detail, Refusal, RefusedTokenError
 
 ISSUER: Final = "bounded-triage"
 MAX_LIFETIME: Final = timedelta(minutes=15)
-MAX_WORKFLOW_ID_CHARS: Final = 1_000
 _NO_SKEW: Final = timedelta(0)
 _REGISTRY: Final = jws.JWSRegistry(algorithms=[ALGORITHM])
 

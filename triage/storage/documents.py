@@ -117,12 +117,30 @@ class DocumentStore:
         async with self._store.read() as connection:
             query = select(documents, self._store.clock).where(*_named(scope, kind, digest))
             found = await first_row(connection, query)
-        if found is None:
-            return Missing(digest=digest)
+        return Missing(digest=digest) if found is None else self._readable(found)
+
+    async def newest(self, scope: str, kind: DocumentKind) -> Document | Unavailable | None:
+        """Return the document of this kind that a scope got last, or None if it has none.
+
+        Raises:
+            StorageMisconfigured: the stored body no longer has its digest.
+        """
+        d = documents.c
+        query = (
+            select(documents, self._store.clock)
+            .where(d.scope == scope, d.kind == DocumentKind(kind))
+            .order_by(d.created_at.desc())
+            .limit(1)
+        )
+        async with self._store.read() as connection:
+            found = await first_row(connection, query)
+        return None if found is None else self._readable(found)
+
+    def _readable(self, found: RowMapping) -> Document | Unavailable:
         if found["body"] is None:
-            return Unavailable(digest=digest, reason="purged")
+            return Unavailable(digest=found["digest"], reason="purged")
         if found["expires_at"] is not None and found["expires_at"] <= self._store.time_in(found):
-            return Unavailable(digest=digest, reason="expired")
+            return Unavailable(digest=found["digest"], reason="expired")
         return _to_document(found)
 
     async def purge_expired(self, now: datetime | None = None, limit: int = 1000) -> int:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
+from typing import Final
 
-from sqlalchemy import select, tuple_, update
+from sqlalchemy import insert, literal, select, tuple_, update
 from sqlalchemy.engine import RowMapping
 
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import evidence
+
+_ANY_VERSION: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +114,22 @@ class EvidenceStore:
         async with self._store.read() as connection:
             found = (await connection.execute(query)).mappings().all()
         return [_until(_to_stored(row), self._store.time_in(row)) for row in found]
+
+    async def copy(self, source: str, target: str) -> list[StoredEvidence]:
+        """Copy everything that a scope has to another one, and return the copies, oldest first.
+
+        Versions and expiries stay, and what has gone in the one is gone in the other. A copy that
+        is there already stands.
+        """
+        e = evidence.c
+        names = [column.name for column in evidence.columns if column.name != "scope"]
+        rows = select(literal(target), *(e[name] for name in names)).where(e.scope == source)
+        there = select(e.version).where(e.scope == target)
+        async with self._store.write() as connection:
+            await connection.execute(
+                insert(evidence).from_select(["scope", *names], rows.where(e.version.not_in(there)))
+            )
+        return await self.load(target, before_version=_ANY_VERSION)
 
     async def purge_expired(self, now: datetime | None = None, limit: int = 1000) -> int:
         """Remove the content of at most `limit` expired rows; everything else stays.

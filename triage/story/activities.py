@@ -167,7 +167,9 @@ def _tell_verification(memory: Memory, done: Done) -> Iterator[Beat]:
     code = result.text("code")
     if result.flag("accepted") and claimed is not None:
         refused = desk.judge(claimed, time_of(done.event))
-        desk.decided, code = (claimed, code) if refused is None else (desk.decided, refused)
+        code = refused or code
+        if refused is None:
+            desk.decide(claimed)
     accepted = result.flag("accepted") and code == ACCEPTED
     whose = result.text("approver") or (claimed.approver if claimed else "")
     detail = f" ({memory.said(result.text('detail'))})" if result.text("detail") else ""

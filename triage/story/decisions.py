@@ -223,20 +223,24 @@ def _tool(memory: Memory, call: ToolCall) -> Verdict:
 def _write(memory: Memory, call: ToolCall) -> Verdict:
     if call.name not in memory.permitted_effects:
         return _refused("this run may not have side effects", FailureClass.POLICY_BLOCK)
-    if call.arguments.get("issue_id") != memory.target["issue"]:
-        reason = "a write may only touch the request's own issue"
-        return _refused(reason, FailureClass.POLICY_BLOCK)
     labels = Fields(call.arguments).texts("labels")
     proposal = memory.propose(call.name, call.operation_id or "", labels, "model")
-    return _proposed_write(memory, proposal, "the run may write, if a person approves")
+    because = "the run may write, if a person approves"
+    issue = call.arguments.get("issue_id")
+    return _proposed_write(memory, proposal, because, foreign=issue != memory.target["issue"])
 
 
-def _proposed_write(memory: Memory, proposal: Proposal, because: str) -> Verdict:
+def _proposed_write(
+    memory: Memory, proposal: Proposal, because: str, *, foreign: bool = False
+) -> Verdict:
     """Say whether a proposed write can be approved at all."""
     approved = memory.starting_approval(proposal) is StartingApproval.COUNTS
     if not proposal.operation_id or not (approved or memory.window):
         reason = "the write needs an approval of this operation and version, and waits for none"
         return _refused(reason, FailureClass.APPROVAL_REQUIRED)
+    if foreign:
+        reason = "a write may only touch the request's own issue"
+        return _refused(reason, FailureClass.POLICY_BLOCK)
     if not memory.labels.issuperset(proposal.labels):
         reason = "the write names a label that the rules do not permit"
         return _refused(reason, FailureClass.POLICY_BLOCK)

@@ -70,6 +70,7 @@ class Desk:
         waiting: whether the run waits for a person.
         wait: on what; None if that cannot be read.
         decided: the review that counted.
+        verdicts: operation id and version of everything that was decided on.
         unproven: signed reviews that came by signal and have to be verified, in that order.
     """
 
@@ -79,6 +80,7 @@ class Desk:
     wait: Wait | None = None
     since: datetime | None = None
     decided: Review | None = None
+    verdicts: set[tuple[str, int]] = field(default_factory=set)
     unproven: list[Review] = field(default_factory=list)
 
     def open(self, since: datetime, wait: Wait | None) -> None:
@@ -96,10 +98,11 @@ class Desk:
     def judge(self, review: Review, now: datetime) -> RefusalCode | None:
         """Return why a review that arrives now does not count, or None if it does."""
         wait = self.wait
+        is_decided = (review.operation_id, review.version) in self.verdicts
         if wait is None or review.operation_id != wait.operation_id:
-            return RefusalCode.NOT_PENDING
+            return RefusalCode.DUPLICATE if is_decided else RefusalCode.NOT_PENDING
         if review.version != wait.version:
-            return RefusalCode.STALE_VERSION
+            return RefusalCode.DUPLICATE if is_decided else RefusalCode.STALE_VERSION
         if review.digest is not None and review.digest != wait.digest:
             return RefusalCode.DIGEST_MISMATCH
         if wait.deadline is not None and now >= wait.deadline:
@@ -108,7 +111,12 @@ class Desk:
             return RefusalCode.UNAUTHORISED
         if review.digest is None and not self.local:
             return RefusalCode.DIGEST_MISMATCH
-        return RefusalCode.DUPLICATE if self.decided is not None else None
+        return RefusalCode.DUPLICATE if is_decided else None
+
+    def decide(self, review: Review) -> None:
+        """Take the review that counted."""
+        self.decided = review
+        self.verdicts.add((review.operation_id, review.version))
 
     def claimed_by(self, approver: str) -> Review | None:
         """Take the oldest unproven review, of `approver` if there is one, off the desk."""

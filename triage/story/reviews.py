@@ -96,7 +96,7 @@ def _review_signal(memory: Memory, event: HistoryEvent, now: datetime) -> Beat:
     if review.token is not None and not desk.local:
         desk.unproven.append(review)
         return beat(event, Kind.REVIEW, f"{said}: its signature has to be verified", **facts)
-    desk.decided = review
+    desk.decide(review)
     return beat(event, Kind.REVIEW, f"{said}: it counts", **facts, accepted=True, code="accepted")
 
 
@@ -157,7 +157,7 @@ def tell_update(memory: Memory, event: HistoryEvent, answer: Answer) -> Iterator
         yield beat(event, Kind.MESSAGE, text, channel="update", name=request.name)
         return
     if answer.accepted:
-        memory.desk.decided = answer.review
+        memory.desk.decide(answer.review)
     said, facts = f"update {_shown(memory, answer.review)}", _facts(answer.review, "update")
     if answer.accepted:
         text = f"{said}: it counts"

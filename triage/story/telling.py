@@ -160,7 +160,8 @@ class _Teller:
         now = self._seen_at if task is not None else None
         for answer in self._answers_of(task):
             # Answers are on record. What else in the batch would count came too late for it.
-            self._memory.desk.decided = answer.review
+            if answer.review is not None:
+                self._memory.desk.decide(answer.review)
         for event in batch:
             if _name(event) == _SIGNALED:
                 yield from tell_signal(self._memory, event, now)

@@ -148,9 +148,10 @@ def test_every_refusal_has_a_code_and_a_meaning() -> None:
     assert all(REFUSAL_MEANING.values())
 
 
-def test_an_answer_has_three_fields() -> None:
-    """The update answers whether the review counts, a code and the run's version."""
-    answer = ReviewAnswer(accepted=False, code="expired", version=3)
-    assert {"accepted": False, "code": "expired", "version": 3} == answer.model_dump(mode="json")
+def test_an_answer_says_whether_why_and_where() -> None:
+    """The update answers whether the review counts, a code, the version, and why not, if so."""
+    said = {"accepted": False, "code": "expired", "version": 3, "reason": "it is too late"}
+    assert said == ReviewAnswer.model_validate(said).model_dump(mode="json")
+    assert ReviewAnswer(accepted=True, code="accepted", version=3).reason is None
     with pytest.raises(ValidationError):
         ReviewAnswer.model_validate({"accepted": 1, "code": "accepted", "version": 3})

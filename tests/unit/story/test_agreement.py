@@ -21,14 +21,14 @@ from temporalio.worker import (
 from tests.replay.histories import payloads, read_events
 from tests.unit.story.histories import INDEX, TRIAGES, of_kind, parsed, stem
 from triage.contracts.approval import parse_review
-from triage.contracts.state import PendingView
+from triage.contracts.state import PendingView, VerdictNote
 from triage.replay import read_history, replay_failure
 from triage.story.desk import Desk, Wait
 from triage.story.parts import Kind
 from triage.story.telling import tell
 from workflows.approval_gate import Trust
 from workflows.issue_triage import IssueTriage
-from workflows.review_desk import Decided, ReviewDesk
+from workflows.review_desk import ReviewDesk
 from workflows.state import RunState
 
 SPOKEN_TO: Final = [
@@ -138,14 +138,17 @@ def test_the_story_judges_reviews_as_the_run_does(
     local: bool, is_open: bool, is_decided: bool
 ) -> None:
     """Whatever review arrives whenever, the story's desk and the run's give the same answer."""
-    told, run = Desk(local=local, author="author"), ReviewDesk(RunState())
+    state = RunState()
+    told, run = Desk(local=local, author="author"), ReviewDesk(state)
     run.trust = Trust(local=local, author="author")
     if is_open:
         told.open(DEADLINE, Wait("op-6", 6, SHOWN, DEADLINE))
         run.open(_pending())
     first = parse_review({**REVIEW}, None)
     if is_decided:
-        told.decided, run.decided = first, Decided(first, "signal", DEADLINE)
+        told.decide(first)
+        note = {"operation_id": "op-6", "version": 6, "verdict": "approve", "approver": "ann"}
+        state.verdicts.append(VerdictNote.model_validate_json(json.dumps({**note, "at": ""})))
     for values in itertools.product(*CHANGES.values()):
         given = dict(zip(CHANGES, values, strict=True))
         review = parse_review({**REVIEW, **given}, None)

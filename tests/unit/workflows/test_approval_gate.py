@@ -30,6 +30,7 @@ class Case:
     now: datetime = IN_TIME
     trust: Trust = TRUSTED
     decided: bool = False
+    approved_by: tuple[str, ...] = ()
 
 
 CASES = {
@@ -65,6 +66,26 @@ CASES = {
     "a second opinion": Case(
         RefusalCode.DUPLICATE, a_review(approver="bob", verdict=Verdict.REJECT), decided=True
     ),
+    "a second approval after the wait": Case(RefusalCode.DUPLICATE, pending=None, decided=True),
+    "a second approval while another operation waits": Case(
+        RefusalCode.DUPLICATE,
+        pending=PendingOperation("op-9", 3, DIGEST, DEADLINE),
+        decided=True,
+    ),
+    "a second approval while the operation waits again": Case(
+        RefusalCode.DUPLICATE,
+        pending=PendingOperation("op-105", 6, DIGEST, DEADLINE),
+        decided=True,
+    ),
+    "another version than that which was decided": Case(
+        RefusalCode.NOT_PENDING, a_review(version=2), pending=None, decided=True
+    ),
+    "one of several": Case(None, approved_by=("bob",)),
+    "the same person again": Case(RefusalCode.DUPLICATE, approved_by=("ann",)),
+    "the same person in other letters": Case(
+        RefusalCode.DUPLICATE, a_review(approver=" @ANN"), approved_by=("ann",)
+    ),
+    "a person who thinks again": Case(None, a_review(verdict=Verdict.REJECT), approved_by=("ann",)),
     "pending goes before version": Case(RefusalCode.NOT_PENDING, a_review("op-1", 9)),
     "version goes before digest": Case(
         RefusalCode.STALE_VERSION, a_review(version=9, digest=OTHER_DIGEST)
@@ -80,7 +101,14 @@ CASES = {
 
 
 def _judge(case: Case) -> RefusalCode | None:
-    return judge(case.review, case.pending, now=case.now, trust=case.trust, decided=case.decided)
+    return judge(
+        case.review,
+        case.pending,
+        now=case.now,
+        trust=case.trust,
+        decided=[("op-105", 3)] if case.decided else [],
+        approved_by=case.approved_by,
+    )
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)

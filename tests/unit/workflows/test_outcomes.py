@@ -7,10 +7,10 @@ import pytest
 from tests.unit.workflows.builders import some_evidence
 from triage.contracts.base import MAX_REASON_CHARS
 from triage.contracts.failures import FailureClass
+from triage.contracts.intent import Proposal
 from triage.contracts.response import Status
 from workflows.outcomes import (
     Ending,
-    Proposal,
     conclude,
     failed,
     review,
@@ -19,7 +19,9 @@ from workflows.outcomes import (
 )
 from workflows.state import IllegalTransition, RunState
 
-PROPOSAL = Proposal("bug", ("bug", "bug"), "backend-team", ("owners-api",))
+PROPOSAL = Proposal(
+    route="bug", labels=("bug", "bug"), owner="backend-team", evidence_ids=("owners-api",)
+)
 FIELDS = [
     "run_id",
     "request_id",
@@ -80,7 +82,7 @@ def test_partial_evidence_joins_the_proposal() -> None:
         _deciding("owners-api", "policy-feature"), FailureClass.TOOL_ERROR, "broke", PROPOSAL
     )
     assert (
-        Proposal("bug", ("bug", "bug"), "backend-team", ("owners-api", "policy-feature"))
+        PROPOSAL.model_copy(update={"evidence_ids": ("owners-api", "policy-feature")})
         == ending.proposal
     )
 

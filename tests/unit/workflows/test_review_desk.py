@@ -15,6 +15,7 @@ from tests.unit.workflows.builders import (
     a_review,
 )
 from triage.contracts.approval import RefusalCode, Verdict
+from triage.contracts.state import OperationView
 from workflows.approval_gate import Trust
 from workflows.review_desk import Decided, ReviewDesk
 from workflows.state import RunState
@@ -65,7 +66,7 @@ def test_the_first_review_that_counts_decides(desk: ReviewDesk, verdict: Verdict
     for other in Verdict:
         later = a_review(approver="bob", verdict=other)
         assert desk.receive(later, "signal", IN_TIME) is RefusalCode.DUPLICATE
-    assert Decided(first, "update", IN_TIME) == desk.decided
+    assert Decided(review=first, source="update", at=IN_TIME.isoformat()) == desk.decided
 
 
 def test_a_refused_review_decides_nothing(desk: ReviewDesk) -> None:
@@ -102,7 +103,9 @@ def test_a_closed_desk_waits_for_nothing(desk: ReviewDesk, state: RunState) -> N
     """After the wait nothing is pending, and what was decided stays for the loop to act on."""
     desk.receive(a_review(), "signal", IN_TIME)
     desk.close()
-    assert desk.receive(a_review(approver="bob"), "signal", IN_TIME) is RefusalCode.NOT_PENDING
+    late = a_review(approver="bob")
+    assert desk.receive(late, "signal", IN_TIME) is RefusalCode.DUPLICATE
+    assert desk.receive(a_review(version=2), "signal", IN_TIME) is RefusalCode.NOT_PENDING
     assert state.pending is None
     assert desk.decided is not None
     assert desk.decided.review.approver == "ann"
@@ -114,7 +117,8 @@ def test_the_next_operation_needs_its_own_decision(desk: ReviewDesk) -> None:
     desk.close()
     desk.open(a_pending_view(version=6))
     assert desk.decided is None
-    assert desk.receive(a_review(), "signal", IN_TIME) is RefusalCode.STALE_VERSION
+    assert desk.receive(a_review(), "signal", IN_TIME) is RefusalCode.DUPLICATE
+    assert desk.receive(a_review(version=4), "signal", IN_TIME) is RefusalCode.STALE_VERSION
     assert desk.receive(a_review(version=6), "signal", IN_TIME) is None
 
 
@@ -129,6 +133,7 @@ def test_refusals_are_kept_with_code_and_time(desk: ReviewDesk, state: RunState)
         "version": 3,
         "approver": "bob",
         "at": "2030-01-02T12:00:00+00:00",
+        "reason": "the time to decide is over",
     } == first
     assert ("malformed", None, None, None) == (
         second["code"],
@@ -143,3 +148,79 @@ def test_refusals_do_not_grow_without_bound(desk: ReviewDesk, state: RunState) -
     for _ in range(1_000):
         desk.refuse(RefusalCode.MALFORMED, IN_TIME)
     assert (50, 1_000) == (len(state.refusals), state.refusals_total)
+
+
+def test_a_stale_review_is_told_what_changed(desk: ReviewDesk, state: RunState) -> None:
+    """The refusal names both versions and the fields that edits have changed since."""
+    state.version = 3
+    state.reopen(("title", "body"))
+    desk.open(a_pending_view(version=6))
+    assert (
+        "it is pending at version 6, not 3: the request was edited since (title, body);"
+        " look at it again"
+    ) == desk.reason(RefusalCode.STALE_VERSION, a_review())
+    assert "it is pending at version 6, not 5; look at it again" == desk.reason(
+        RefusalCode.STALE_VERSION, a_review(version=5)
+    )
+
+
+def test_a_withdrawn_operation_is_named_as_such(desk: ReviewDesk, state: RunState) -> None:
+    """Between an edit and the next proposal, a review of the old one is told of the edit."""
+    desk.close()
+    state.version = 3
+    state.operations.append(
+        OperationView(operation_id="op-105", version=3, digest=DIGEST, state="withdrawn")
+    )
+    state.reopen(("changed_paths",))
+    assert (
+        "the operation was withdrawn: the request was edited since (changed_paths)"
+        == desk.reason(RefusalCode.NOT_PENDING, a_review())
+    )
+    unknown = desk.reason(RefusalCode.NOT_PENDING, a_review("op-1"))
+    assert "the run is not waiting for this operation" == unknown
+
+
+def test_a_duplicate_is_answered_with_the_first_outcome(desk: ReviewDesk, state: RunState) -> None:
+    """Whoever comes second learns who decided what, when, and what has become of it."""
+    desk.receive(a_review(), "signal", IN_TIME)
+    said = f"approved by ann at {IN_TIME.isoformat()}"
+    late = a_review(approver="bob", verdict=Verdict.REJECT)
+    assert said == desk.reason(RefusalCode.DUPLICATE, late)
+    desk.close()
+    state.operations.append(
+        OperationView(operation_id="op-105", version=3, digest=DIGEST, state="applied")
+    )
+    assert f"{said}; the operation is applied" == desk.reason(RefusalCode.DUPLICATE, late)
+
+
+def _of_two(state: RunState) -> ReviewDesk:
+    desk = ReviewDesk(state)
+    desk.trust = Trust(local=True, author=None)
+    desk.open(a_pending_view().model_copy(update={"approvals_required": 2}))
+    return desk
+
+
+def test_where_two_must_approve_one_person_is_one(state: RunState) -> None:
+    """The same person twice, under any spelling or name, leaves the operation pending."""
+    desk = _of_two(state)
+    assert desk.receive(a_review(), "signal", IN_TIME, "user-1") is None
+    for again in (a_review(), a_review(approver="@Ann ")):
+        assert desk.receive(again, "signal", IN_TIME) is RefusalCode.DUPLICATE
+    renamed = a_review(approver="annette")
+    assert desk.receive(renamed, "signal", IN_TIME, "user-1") is RefusalCode.DUPLICATE
+    assert desk.decided is None
+    assert state.pending is not None
+    assert ("ann",) == state.pending.approved_by
+    reason = desk.reason(RefusalCode.DUPLICATE, a_review())
+    assert "this person has approved it already; 1 of 2 approvals are given" == reason
+    assert desk.receive(a_review(approver="bob"), "signal", IN_TIME, "user-2") is None
+    assert desk.decided is not None
+
+
+def test_where_two_must_approve_one_may_reject(state: RunState) -> None:
+    """One rejection decides, whoever approved before, and whoever approved may think again."""
+    desk = _of_two(state)
+    assert desk.receive(a_review(), "signal", IN_TIME) is None
+    assert desk.receive(a_review(verdict=Verdict.REJECT), "signal", IN_TIME) is None
+    assert desk.decided is not None
+    assert Verdict.REJECT is desk.decided.review.verdict

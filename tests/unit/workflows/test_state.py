@@ -80,7 +80,7 @@ def test_an_edit_reopens_any_run_that_lives(source: str) -> None:
     """An edit leads back to validated from everywhere, at the cost of one version."""
     state = _at(source)
     state.steps, state.retries, state.tokens = 2, 1, 30
-    state.reopen()
+    state.reopen(("title",))
     assert ("validated", 8) == (state.status, state.version)
     assert (2, 1, 30) == (state.steps, state.retries, state.tokens)
 
@@ -91,7 +91,7 @@ def test_an_edit_never_reopens_a_run_that_ended(source: str) -> None:
     state = _at(source)
     before = copy.deepcopy(state)
     with pytest.raises(IllegalTransition, match=rf"^{source} -> validated by an edit$"):
-        state.reopen()
+        state.reopen(("title",))
     assert before == state
 
 
@@ -122,7 +122,7 @@ def test_the_version_counts_the_moves_that_were_made(walk: list[Status | None]) 
         )
         try:
             if target is None:
-                state.reopen()
+                state.reopen(("title",))
             else:
                 state.move(target)
         except IllegalTransition:

@@ -1,0 +1,177 @@
+"""A run whose history has grown long goes on under a fresh one, with everything that it knows."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import pytest
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.common import RawValue, RetryPolicy
+from temporalio.service import RPCError
+from temporalio.testing import WorkflowEnvironment
+
+from tests.workflow.decisions import OPERATION, a_request, final, label, lookup
+from tests.workflow.runs import Run, envelope, eventually, outcome
+from tests.workflow.world import (
+    SERVER_FLAGS,
+    World,
+    altered_world,
+    binary,
+    opened_services,
+    opened_world,
+)
+from triage.contracts.names import ISSUE_TRIAGE
+from triage.contracts.response import Status, TriageResponse
+from triage.contracts.search_attributes import SEARCH_ATTRIBUTES, TRIAGE_WAITING_SINCE
+from triage.converter import data_converter
+
+SUGGESTED_AT = 120
+"""From how many events on this server suggests to continue as new; by default it is 4,096."""
+
+SCRIPT = [lookup(), label(), final("mutation-receipt", labels=("bug",))]
+JUNK = 3 * SUGGESTED_AT
+
+
+@pytest.fixture(scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """A worker on a server whose histories are full early."""
+    home = tmp_path_factory.mktemp("continue-as-new")
+    async with (
+        await WorkflowEnvironment.start_local(
+            data_converter=data_converter,
+            search_attributes=SEARCH_ATTRIBUTES,
+            dev_server_existing_path=binary(),
+            dev_server_extra_args=[
+                *SERVER_FLAGS,
+                "--dynamic-config-value",
+                f"limit.historyCount.suggestContinueAsNew={SUGGESTED_AT}",
+            ],
+        ) as server,
+        opened_services(home) as services,
+        opened_world(server.client, services, home) as opened,
+    ):
+        yield opened
+
+
+async def _flood(run: Run, count: int) -> None:
+    """Send junk, ten at a time."""
+    for start in range(0, count, 10):
+        size = min(10, count - start)
+        await asyncio.gather(*(run.signal("noise", {"n": start + n}) for n in range(size)))
+
+
+async def test_a_flood_of_signals_changes_nothing_of_a_waiting_run(world: World) -> None:
+    """Version, spend, evidence, deadline and digest stay, every signal is counted, one write."""
+    run = await world.start(*SCRIPT, mode="approve")
+    pending = await run.waiting_at(6)
+    before = await run.state()
+    await _flood(run, JUNK)
+    after = await run.reaches(lambda state: state.refusals_total == JUNK)
+    description = await run.handle.describe()
+    assert description.run_id != run.handle.first_execution_run_id
+    assert pending == after.pending
+    assert before == after.model_copy(update={"refusals": (), "refusals_total": 0})
+    assert ["malformed"] * 50 == [refusal.code for refusal in after.refusals]
+    assert description.typed_search_attributes.get(TRIAGE_WAITING_SINCE) is not None
+    answer = await run.update({**envelope(pending), "verdict": "approve"})
+    assert (True, 6) == (answer.accepted, answer.version)
+    response = await run.response()
+    assert (Status.COMPLETED, None, 3) == (*outcome(response), response.steps)
+    assert ["bug"] == await world.written(run)
+    assert [(OPERATION, 6, "applied")] == await run.operation_states()
+    assert [] == await run.task_failures()
+
+
+async def test_an_approval_in_the_middle_of_a_flood_counts(world: World) -> None:
+    """Wherever it falls, also while the run continues as new, an approval is taken exactly once."""
+    runs = [await world.start(*SCRIPT, mode="approve") for _ in range(6)]
+    pending = [await run.waiting_at(6) for run in runs]
+
+    async def approve(position: int) -> None:
+        run, good = runs[position], envelope(pending[position])
+        await _flood(run, 90 + 5 * position)
+        noise = asyncio.create_task(_flood_while_running(run, 100))
+        if position % 2:
+            await run.signal("approve", good)
+        else:
+            assert (await run.update({**good, "verdict": "approve"})).accepted
+        await noise
+
+    await asyncio.gather(*map(approve, range(len(runs))))
+    for run in runs:
+        assert Status.COMPLETED is (await run.response()).status
+        assert ["bug"] == await world.written(run)
+        assert [(OPERATION, 6, "applied")] == await run.operation_states()
+
+
+async def _flood_while_running(run: Run, count: int) -> None:
+    with suppress(RPCError):
+        await _flood(run, count)
+
+
+async def test_no_flood_moves_a_deadline(world: World) -> None:
+    """The wait of a flooded run ends when it was said to end, and nothing is written."""
+    run = await world.start(*SCRIPT, mode="approve", approval_window_seconds=6)
+    pending = await run.waiting_at(6)
+    await _flood_while_running(run, JUNK)
+    assert ("review_required", "approval_required") == outcome(await run.response())
+    assert (await run.handle.describe()).run_id != run.handle.first_execution_run_id
+    closed = (await run.handle.describe()).close_time
+    assert closed is not None
+    late = (closed - datetime.fromisoformat(pending.expires_at)).total_seconds()
+    assert 0 <= late < 5
+    assert [] == await world.written(run)
+
+
+async def test_edits_without_end_stay_within_bounds(world: World) -> None:
+    """Each edit costs a step, and steps, edits and evidence count on over every execution."""
+    script = [lookup(), *[label()] * 40]
+    run = await world.start(*script, mode="approve", max_steps=30)
+    version = 6
+    for number in range(28):
+        await run.waiting_at(version)
+        await run.signal("edit", a_request(title=f"Edited {number} times"))
+        # Withdrawn, validated again, deciding and pending: three transitions further on.
+        version += 3
+    assert 30 == (await run.reaches(lambda s: s.version == version)).steps
+    assert (await run.handle.describe()).run_id != run.handle.first_execution_run_id
+    old = {**envelope(await run.waiting()), "version": version - 3, "verdict": "approve"}
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await run.update(old)
+    assert "the request was edited since (title)" in str(refused.value.cause)
+    await run.review("approve")
+    assert ("failed", "max_steps_exceeded") == outcome(await run.response())
+    assert ["owners-api", "mutation-receipt"] == [e.id for e in (await run.state()).evidence]
+
+
+async def test_nobody_else_can_hand_a_state_on(world: World) -> None:
+    """A state that comes with a start is refused, also when the server starts that run anew."""
+    source = await world.start(*SCRIPT, mode="approve")
+    await source.waiting_at(6)
+    await _flood(source, JUNK)
+    await source.reaches(lambda state: state.refusals_total == JUNK)
+    stolen = (await source.events())[0].workflow_execution_started_event_attributes.input.payloads
+    assert 3 == len(stolen)
+    queue = f"queue-{uuid.uuid4().hex}"
+    forged = await world.client.start_workflow(
+        ISSUE_TRIAGE,
+        args=[RawValue(payload) for payload in stolen],
+        id=f"run-{uuid.uuid4().hex}",
+        task_queue=queue,
+        run_timeout=timedelta(seconds=1),
+        retry_policy=RetryPolicy(maximum_attempts=3),
+        result_type=TriageResponse,
+    )
+
+    async def started_anew() -> bool:
+        return (await forged.describe()).run_id != forged.first_execution_run_id
+
+    await eventually(started_anew)
+    async with altered_world(world, queue=queue):
+        response = await Run(forged).response()
+    assert ("failed", "invalid_input") == outcome(response)
+    assert "got 3 inputs" in response.reason

@@ -1,0 +1,70 @@
+"""What a run takes along when it goes on under a fresh history.
+
+Why it exists: whoever may signal a run can fill its history, and the server ends a run whose
+history is too long. So a run that has grown long continues as new, with its version, budgets,
+refusals, evidence, the operation that it waits on and the deadlines of that wait unchanged. Pure.
+"""
+
+from __future__ import annotations
+
+from triage.contracts.approval import Review
+from triage.contracts.base import Contract
+from triage.contracts.intent import Intent
+from triage.contracts.payloads import Operation, RunContext
+from triage.contracts.request import TriageRequest
+from triage.contracts.state import PendingView
+from workflows.review_desk import Decided
+from workflows.state import RunState
+
+
+class HistoryFull(Exception):  # noqa: N818 - not an error: the run goes on under a fresh history
+    """The server suggests that this run continues as new."""
+
+
+class Deadline(Contract):
+    """A moment that a wait runs into (ISO 8601, UTC), and the name that it is counted under."""
+
+    name: str
+    at: str
+
+
+class Wait(Contract):
+    """An operation that a person has been asked about.
+
+    Attributes:
+        intent: who wants it and why.
+        operation: exactly what would be sent.
+        view: what the person is shown.
+        began: when the wait began (ISO 8601, UTC).
+        deadlines: those that are still to come, in order; the last one is the wait's end.
+        decided: the answer, if it came in the last moment.
+    """
+
+    intent: Intent
+    operation: Operation
+    view: PendingView
+    began: str
+    deadlines: tuple[Deadline, ...]
+    decided: Decided | None = None
+
+
+class Carried(Contract):
+    """Everything that a run knows, at the moment when it continues as new.
+
+    Attributes:
+        state: the run's state.
+        context: the rules, model and tools that it was pinned to.
+        began: when the run began (ISO 8601, UTC).
+        waited_seconds: how long it has waited for people in waits that are over.
+        wait: the wait that goes on.
+        edit: an edit that has not been taken up yet.
+        unproven: signed reviews that have not been verified yet.
+    """
+
+    state: RunState
+    context: RunContext
+    began: str
+    waited_seconds: float
+    wait: Wait | None = None
+    edit: TriageRequest | None = None
+    unproven: tuple[Review, ...] = ()

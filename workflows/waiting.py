@@ -1,0 +1,237 @@
+"""Waiting for a person: an operation is shown, reviews come in, absolute deadlines pass.
+
+Messages never move a deadline, and however many come, the wait goes on: a history that grows too
+long is left behind with the wait as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Final
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from triage.contracts.approval import RefusalCode, Review
+    from triage.contracts.intent import Intent
+    from triage.contracts.payloads import Operation, Preview, VerifyRequest
+    from triage.contracts.response import Status
+    from triage.contracts.search_attributes import (
+        TRIAGE_STATUS,
+        TRIAGE_TENANT,
+        TRIAGE_WAITING_SINCE,
+    )
+    from triage.contracts.state import PendingView
+    from workflows import calls
+    from workflows.carried import Deadline, HistoryFull, Wait
+    from workflows.review_desk import Decided, ReviewDesk, Source
+    from workflows.start import Limits
+
+_NOTICES: Final = ("reminder", "escalation")
+
+
+def history_is_full() -> bool:
+    """Whether the server suggests that this run continues as new.
+
+    A run with a schedule or a retry rule of its own never does: the server starts those anew from
+    their input, too, and what is carried must have come from nobody but the run itself.
+    """
+    return may_carry() and workflow.info().is_continue_as_new_suggested()
+
+
+def may_carry() -> bool:
+    """Whether only the run itself can have handed something on to this execution."""
+    info = workflow.info()
+    return not info.cron_schedule and info.retry_policy is None
+
+
+def _count(name: str) -> None:
+    """Count a reminder, an escalation or an expiry, and show the latest to whoever looks."""
+    meter = workflow.metric_meter()
+    meter.create_counter("triage_approval_deadlines").add(1, {"deadline": name})
+    workflow.set_current_details(f"waits for a person; {name} at {workflow.now().isoformat()}")
+
+
+class WaitingRoom:
+    """Where one run's operations wait for their review, one at a time.
+
+    Attributes:
+        approvals_required: how many people have to approve an operation.
+        waited: how long this run has waited in waits that are over.
+    """
+
+    def __init__(
+        self,
+        desk: ReviewDesk,
+        *,
+        scope: str,
+        tenant: str,
+        limits: Limits,
+        approvals_required: int,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        self._desk = desk
+        self._scope = scope
+        self._tenant = tenant
+        self._limits = limits
+        self.approvals_required = approvals_required
+        self._interrupted = interrupted
+        self._asked: Operation | None = None
+        self._wait: Wait | None = None
+        self._deadlines: list[Deadline] = []
+        self.waited = timedelta()
+
+    def ask(self, intent: Intent, operation: Operation, shown: Preview) -> Wait:
+        """Show an operation, and say to whoever looks for it that a person is waited for."""
+        began = workflow.now()
+        view = self._view(intent, operation, shown)
+        wait = Wait(
+            intent=intent,
+            operation=operation,
+            view=view,
+            began=began.isoformat(),
+            deadlines=self._deadlines_from(began),
+        )
+        self.enter(wait)
+        workflow.upsert_search_attributes(
+            [
+                TRIAGE_STATUS.value_set(Status.TOOL_PENDING.value),
+                TRIAGE_TENANT.value_set(self._tenant),
+                TRIAGE_WAITING_SINCE.value_set(began),
+            ]
+        )
+        return wait
+
+    def enter(self, wait: Wait) -> None:
+        """Begin a wait, or go on with one that another execution of this run began."""
+        self._wait, self._asked = wait, wait.operation
+        self._deadlines = [*wait.deadlines]
+        self._desk.open(wait.view, wait.decided)
+
+    def carried(self) -> Wait | None:
+        """Return the wait as it stands, if there is one."""
+        if self._wait is None:
+            return None
+        view = self._desk.shown or self._wait.view
+        now = {
+            "view": view,
+            "deadlines": tuple(self._deadlines),
+            "decided": self._desk.decided,
+        }
+        return self._wait.model_copy(update=now)
+
+    async def decision(self) -> Decided | None:
+        """Return the first review that counts; None after an edit or the last deadline.
+
+        Raises:
+            HistoryFull: the wait goes on in another execution.
+        """
+        wait = self._wait
+        if wait is None:
+            return None
+        while self._deadlines and not self._is_over():
+            await self._listen()
+            self._pass_deadlines()
+            if self._deadlines and not self._is_over() and history_is_full():
+                raise HistoryFull
+        self._wait = None
+        self._desk.close()
+        workflow.upsert_search_attributes([TRIAGE_WAITING_SINCE.value_unset()])
+        self.waited += workflow.now() - datetime.fromisoformat(wait.began)
+        return self._desk.decided
+
+    async def _listen(self) -> None:
+        """Wait until something came, the next deadline is reached or the history is full."""
+        left = datetime.fromisoformat(self._deadlines[0].at) - workflow.now()
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: self._is_over() or bool(self._desk.unproven) or history_is_full(),
+                timeout=max(left, timedelta()),
+            )
+        await self._prove_all()
+
+    def _pass_deadlines(self) -> None:
+        now = workflow.now()
+        while (
+            self._deadlines
+            and not self._is_over()
+            and datetime.fromisoformat(self._deadlines[0].at) <= now
+        ):
+            _count(self._deadlines.pop(0).name)
+
+    def _deadlines_from(self, began: datetime) -> tuple[Deadline, ...]:
+        """Return what the wait runs into, in order; the last is its end. Messages move none."""
+        window = self._limits.approval_window_seconds
+        seconds = [*zip(_NOTICES, self._limits.reminders_seconds, strict=True)]
+        inside = sorted((after, name) for name, after in seconds if 0 < after < window)
+        return tuple(
+            Deadline(name=name, at=(began + timedelta(seconds=after)).isoformat())
+            for after, name in [*inside, (window, "expired")]
+        )
+
+    def _is_over(self) -> bool:
+        """Whether the wait has an answer, or an edit has made the question void."""
+        return self._desk.decided is not None or self._interrupted()
+
+    async def _prove_all(self) -> None:
+        """Verify the signed reviews that came by signal, in the order in which they came."""
+        while self._desk.unproven and not self._is_over():
+            claimed = self._desk.unproven[0]
+            code = await self.prove(claimed, "signal")
+            # Only now: a run that continues as new meanwhile takes it along.
+            self._desk.unproven.remove(claimed)
+            if code is not None:
+                self._desk.refuse(code, workflow.now(), claimed)
+
+    async def prove(self, claimed: Review, source: Source) -> RefusalCode | None:
+        """Verify a review's signature and take it; return why it does not count, or None."""
+        if self._asked is None:
+            return RefusalCode.NOT_PENDING
+        code, subject = await self.verify(claimed, self._asked)
+        if code is not None:
+            return code
+        return self._desk.receive(claimed, source, workflow.now(), subject)
+
+    async def verify(
+        self, claimed: Review, operation: Operation
+    ) -> tuple[RefusalCode | None, str | None]:
+        """Verify a signature; return why it does not count, if so, and the signer's stable id."""
+        if claimed.token is None:
+            return RefusalCode.UNAUTHORISED, None
+        window = timedelta(seconds=self._limits.approval_window_seconds)
+        result = await calls.verify_approval(
+            VerifyRequest(
+                scope=self._scope,
+                tenant=self._tenant,
+                operation_id=operation.operation_id,
+                version=operation.version,
+                operation_digest=operation.digest,
+                approval_digest=operation.approval_digest,
+                verdict=claimed.verdict,
+                approver=claimed.approver,
+                token=claimed.token,
+                use_by=(workflow.now() + window).isoformat() if window else None,
+            )
+        )
+        return (None if result.accepted else RefusalCode(result.code)), result.subject
+
+    def _view(self, intent: Intent, operation: Operation, shown: Preview) -> PendingView:
+        now = workflow.now()
+        window = timedelta(seconds=self._limits.approval_window_seconds)
+        several = {"approvals_required": self.approvals_required}
+        view = PendingView(
+            operation_id=operation.operation_id,
+            version=operation.version,
+            tool=operation.tool,
+            target=operation.target.model_dump(mode="json"),
+            arguments={"issue_id": operation.target.issue, "labels": list(operation.labels)},
+            digest=operation.approval_digest,
+            labels_before=shown.labels_before,
+            labels_after=shown.labels_after,
+            proposed_by=intent.proposed_by,
+            proposed_at=now.isoformat(),
+            expires_at=(now + window).isoformat(),
+        )
+        return view.model_copy(update=several) if self.approvals_required > 1 else view
