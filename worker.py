@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -30,6 +30,7 @@ from activities.services import Services
 from activities.sweeper import Sweeper, sweeping
 from triage import connection, logs
 from triage.contracts.names import writes_queue
+from triage.leaving import end_within
 from triage.policy.rules import BUILTIN_RULES
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.replay import replay_files
@@ -48,6 +49,8 @@ from workflows.evidence_loop import EvidenceLoop
 from workflows.issue_triage import IssueTriage
 from workflows.unknown import UnknownWorkflow
 
+CLEAN_UP_SECONDS: Final = 45.0
+"""What a stopped worker gets beside its grace; a wait for SQLite's lock alone may take 30."""
 WORKFLOWS: Sequence[type] = (IssueTriage, EvidenceLoop, UnknownWorkflow)
 
 
@@ -146,6 +149,7 @@ async def serve(settings: Settings) -> None:
             await running.enter_async_context(sweeping(sweeper, period_seconds=period))
         print("worker ready", file=sys.stderr, flush=True)  # noqa: T201 - whoever started it waits
         await stop.wait()
+        end_within(settings.shutdown_grace_seconds + CLEAN_UP_SECONDS, "worker")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -22,6 +22,7 @@ from temporalio.envconfig import ClientConfig, ClientConnectConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from triage.converter import data_converter
+from triage.leaving import end_leftovers
 from triage.search_attributes import ensure_search_attributes as ensure_search_attributes
 from triage.settings import Settings, SettingsError, temporal_profile
 
@@ -165,6 +166,7 @@ def run_async(main: Coroutine[Any, Any, T]) -> T:
         try:
             return await main
         finally:
+            await end_leftovers()
             await asyncio.sleep(_EXIT_PAUSE_SECONDS)
 
     try:

@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from typing import Any, Final, NoReturn, TypeVar
 
 from triage.cli.errors import StoppedError
+from triage.leaving import end_leftovers
 
 T = TypeVar("T")
 
@@ -48,6 +49,8 @@ async def _until_stopped(main: Coroutine[Any, Any, T]) -> T:
         if received:
             raise StoppedError(received[0]) from None
         raise
+    finally:
+        await end_leftovers()
 
 
 def leave(status: int) -> NoReturn:

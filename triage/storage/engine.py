@@ -8,6 +8,7 @@ timeout); on PostgreSQL READ COMMITTED with row locks. No transaction may span a
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from triage.storage.errors import StorageMisconfigured, StorageUnavailable, tran
 from triage.storage.sqlite import BEGIN, prepare_file, set_up_connections, turn_on_wal
 
 DEFAULT_TRANSACTION_SECONDS: Final = 40.0
+CLOSE_SECONDS: Final = 5.0
 # Of a transaction's time, what SQLite may spend waiting: its own, clearer error comes first. A
 # thread that waits cannot be called back, so a cancelled task waits with it.
 _SQLITE_BUSY_SHARE: Final = 0.75
@@ -45,6 +47,8 @@ _POSTGRESQL_CONNECT: Final[dict[str, object]] = {
     # Named prepared statements break behind a pooler in transaction mode.
     "prepare_threshold": None,
 }
+
+_log = logging.getLogger(__name__)
 
 
 class Store:
@@ -107,8 +111,22 @@ class Store:
         return self.address.is_sqlite
 
     async def close(self) -> None:
-        """Close every connection; the store cannot be used afterwards."""
-        await self._engine.dispose()
+        """Close every connection, in bounded time; the store cannot be used afterwards.
+
+        A connection that will not close is left to the end of the process, which it cannot delay.
+        """
+        closing = asyncio.ensure_future(self._engine.dispose())
+        # A timeout around it would not do: the driver waits on in its own clean-up.
+        await asyncio.wait({closing}, timeout=CLOSE_SECONDS)
+        if not closing.done():
+            closing.cancel()
+            _log.warning("a connection to the database did not close in time")
+        elif (error := closing.exception()) is not None:
+            raise (
+                translate(error, self.address.shown)
+                if isinstance(error, SQLAlchemyError)
+                else error
+            )
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:
