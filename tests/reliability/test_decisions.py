@@ -10,41 +10,22 @@ from typing import Any, Final
 
 import pytest
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowUpdateFailedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
 from tests.activities.scripted_tracker import ScriptedTracker
+from tests.reliability.answers import ACCEPTED, TOO_LATE, only_closed, told
 from tests.reliability.commands import Shell
 from tests.reliability.far_end import with_tracker
 from tests.reliability.signing import SCRIPT, Signed, opened_signed
 from tests.workflow.decisions import OPERATION
 from tests.workflow.gate import Gate
-from tests.workflow.runs import Run, envelope, outcome
+from tests.workflow.runs import envelope, outcome
 from tests.workflow.world import World, altered_world
 from triage.contracts.response import Status
 from triage.contracts.state import PendingView
 
 FIFTY: Final = 50
-CLOSED: Final = "closed"
-TOO_LATE: Final = {"duplicate", "not_pending", CLOSED}
 SIGNALED: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
-
-
-async def _told(run: Run, review: dict[str, Any]) -> str:
-    """Send a review and return the code that its sender is told."""
-    try:
-        return (await run.update(review)).code
-    except WorkflowUpdateFailedError as error:
-        return str(getattr(error.cause, "type", error.cause))
-    except RPCError as error:
-        _only_closed(error)
-        return CLOSED
-
-
-def _only_closed(error: RPCError) -> None:
-    """Let no other fault pass for the answer that a run has ended."""
-    if error.status is not RPCStatusCode.NOT_FOUND:
-        raise error
 
 
 def _reviews(pending: PendingView, *verdicts: str) -> list[dict[str, Any]]:
@@ -65,13 +46,13 @@ async def test_fault_04_fifty_approvals_at_once_write_once(world: World) -> None
     async with altered_world(world, services=with_tracker(world.services, tracker)) as opened:
         run = await opened.start(*SCRIPT, mode="approve", context={"tracker": "scripted"})
         reviews = _reviews(await run.waiting(), "approve")
-        told = await asyncio.gather(*(_told(run, review) for review in reviews))
+        answers = await asyncio.gather(*(told(run, review) for review in reviews))
         # Until here the write is held, so that nobody finds the run ended.
         gate.open()
         response = await run.response()
         operations = await run.operation_states()
-    assert 1 == told.count("accepted")
-    assert {*told} - {"accepted"} <= {"duplicate", "not_pending"}
+    assert 1 == answers.count(ACCEPTED)
+    assert {*answers} - {ACCEPTED} <= {"duplicate", "not_pending"}
     assert (Status.COMPLETED, 1) == (response.status, tracker.calls)
     assert [("bug",)] == [commit.labels for commit in tracker.commits]
     assert [(OPERATION, 3, "applied")] == operations
@@ -86,10 +67,10 @@ async def test_fault_04_approvals_against_rejections_leave_one_decision(
     """Of fifty people who disagree one is heard, and what happens is what that one said."""
     run = await world.start(*SCRIPT, mode="approve")
     reviews = _reviews(await run.waiting(), *verdicts)
-    told = await asyncio.gather(*(_told(run, review) for review in reviews))
+    answers = await asyncio.gather(*(told(run, review) for review in reviews))
     response = await run.response()
-    [heard] = [review for review, code in zip(reviews, told, strict=True) if code == "accepted"]
-    assert {*told} - {"accepted"} <= TOO_LATE
+    [heard] = [review for review, code in zip(reviews, answers, strict=True) if code == ACCEPTED]
+    assert {*answers} - {ACCEPTED} <= TOO_LATE
     approved = heard["verdict"] == "approve"
     assert (Status.COMPLETED if approved else Status.REVIEW_REQUIRED) is response.status
     assert (["bug"] if approved else []) == await world.written(run)
@@ -141,7 +122,7 @@ async def test_fault_05_a_forged_signal_changes_nothing(signed: Signed, tmp_path
     assert before == state.model_copy(update=kept)
     assert [] == await signed.world.written(asked.run)
     assert () == await signed.world.services.ledger.list(workflow_id=asked.run.id)
-    assert "accepted" == await asked.answer(asked.token())
+    assert ACCEPTED == await told(asked.run, asked.review(asked.token()))
     assert Status.COMPLETED is (await asked.run.response()).status
     assert ["bug"] == await signed.world.written(asked.run)
     await other_tenant.run.handle.terminate()
@@ -162,7 +143,7 @@ async def test_fault_06_a_decision_that_comes_as_the_run_ends_is_counted_or_refu
             try:
                 await run.signal(name, envelope(pending, approver=f"person-{sender}"))
             except RPCError as error:
-                _only_closed(error)
+                only_closed(error)
                 return taken
             taken += 1
 

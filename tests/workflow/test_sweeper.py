@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType
-from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client
 
 from activities.sweeper import Sweeper
 from tests.activities.leftovers import opened
 from tests.workflow.decisions import OPERATION, final, label
+from tests.workflow.resets import reset
 from tests.workflow.runs import Run, eventually
 from tests.workflow.world import World, a_settings, opened_services
 from triage.embedded import WorkerProcess
@@ -25,24 +22,6 @@ async def _record(world: World, run: Run) -> OperationRecord:
     return record
 
 
-async def _reset(world: World, run: Run) -> None:
-    """Reset the latest run of a workflow to the end of its first task."""
-    execution = WorkflowExecution(
-        workflow_id=run.id, run_id=(await run.handle.describe()).run_id or ""
-    )
-    completed = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-    ended = next(event for event in await run.events() if event.event_type == completed)
-    await world.client.workflow_service.reset_workflow_execution(
-        ResetWorkflowExecutionRequest(
-            namespace=world.client.namespace,
-            workflow_execution=execution,
-            reason="test",
-            workflow_task_finish_event_id=ended.event_id,
-            request_id=uuid.uuid4().hex,
-        )
-    )
-
-
 async def test_a_row_is_known_as_its_run_s_until_that_is_over(world: World) -> None:
     """A run that waits, the same one after a reset, and no run: the row's scope tells them."""
     sweeper = Sweeper(world.client, world.services)
@@ -51,8 +30,7 @@ async def test_a_row_is_known_as_its_run_s_until_that_is_over(world: World) -> N
     await run.waiting()
     record = await _record(world, run)
     assert await sweeper._lives(record)
-    await _reset(world, run)
-    latest = Run(world.client.get_workflow_handle(run.id))
+    latest = await reset(world.client, run)
     await latest.waiting()
     assert await sweeper._lives(record)
     await latest.handle.terminate()

@@ -1,0 +1,35 @@
+"""What the sender of a review is told, in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from tests.workflow.runs import Run
+
+ACCEPTED: Final = "accepted"
+CLOSED: Final = "closed"
+"""The client raises an error: the run has ended."""
+
+TOO_LATE: Final = frozenset({"duplicate", "not_pending", CLOSED})
+"""What those are told who decide on what was decided."""
+
+
+async def told(run: Run, review: Mapping[str, Any]) -> str:
+    """Send a review as an update, and return the code that its sender is told."""
+    try:
+        return (await run.update(dict(review))).code
+    except WorkflowUpdateFailedError as error:
+        return str(getattr(error.cause, "type", error.cause))
+    except RPCError as error:
+        only_closed(error)
+        return CLOSED
+
+
+def only_closed(error: RPCError) -> None:
+    """Let no other fault pass for the answer that a run has ended."""
+    if error.status is not RPCStatusCode.NOT_FOUND:
+        raise error
