@@ -17,6 +17,7 @@ from activities.label_rows import operation_key
 from triage.contracts.canonical import short_hash
 from triage.contracts.names import ACTIVITY_VERIFY_APPROVAL
 from triage.contracts.payloads import VerifyRequest, VerifyResult
+from triage.faults import Point, reach
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, KeyringError
 from triage.signing.refusals import Detail, Refusal
@@ -74,7 +75,9 @@ class ApprovalActivities:
         if isinstance(verified, Refusal):
             return verified
         row = _row(request, verified)
+        reach(Point.VERIFY_BEFORE_RECORD)
         stands = await self._approvals.record(row, request.tenant)
+        reach(Point.VERIFY_AFTER_RECORD)
         if stands is None:
             return Refusal(Detail.TOKEN_REPLAYED)
         detail = why_not(stands, row)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
 from temporalio.worker import (
     ActivityInboundInterceptor,
@@ -15,6 +16,7 @@ from temporalio.worker import (
     Interceptor,
 )
 
+from triage.faults import Point, reach
 from triage.storage.errors import StorageError
 
 
@@ -28,6 +30,14 @@ class FailureGuard(Interceptor):
 
 class _Guarded(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 - the SDK's signature
+        name = activity.info().activity_type
+        reach(Point.ACTIVITY_BEGIN, name)
+        try:
+            return await self._translated(input)
+        finally:
+            reach(Point.ACTIVITY_END, name)
+
+    async def _translated(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 - likewise
         try:
             return await super().execute_activity(input)
         except (FailureError, StorageError):

@@ -19,6 +19,7 @@ from activities.services import Services
 from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_APPLY_LABELS, ACTIVITY_PREVIEW_OPERATION
 from triage.contracts.payloads import Preview, PreviewRequest, WriteRequest, WriteResult
+from triage.faults import Point, reach
 from triage.trackers.base import (
     GONE_CODES,
     IssueNotFound,
@@ -66,10 +67,12 @@ class PreviewActivities:
     async def _preview(self, request: PreviewRequest) -> Preview:
         target = request.target
         tracker = self._services.trackers[target.tracker]
+        reach(Point.PREVIEW_BEFORE_LOOK)
         issue = await tracker.get_issue(target.repository, target.issue)
         if isinstance(issue, IssueNotFound):
             return Preview(gone=True)
         inventory = await tracker.label_inventory(target.repository)
+        reach(Point.PREVIEW_AFTER_LOOK)
         return Preview(
             labels_before=tuple(sorted(issue.labels)),
             labels_after=tuple(sorted({*issue.labels, *request.labels})),

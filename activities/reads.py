@@ -22,6 +22,7 @@ from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_js
 from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, ACTIVITY_SEARCH_POLICY
 from triage.contracts.payloads import EvidenceRef, ReadRequest
+from triage.faults import Point, reach
 from triage.policy.redaction import redact_value
 from triage.policy.rules import Rules
 from triage.policy.tools import FACT_NAMES, NormalResult, ToolResultError, ToolSpec
@@ -88,8 +89,12 @@ def _read_activity(
     @activity.defn(name=spec.name)
     async def read(request: ReadRequest) -> EvidenceRef:
         rules = await services.pinned_rules(request.policy_digest)
+        reach(Point.READ_BEFORE_TOOL)
         raw, normal = await _run(spec, handler, request, rules)
-        return await _keep(services, spec, request, raw, normal)
+        reach(Point.READ_BEFORE_KEEP)
+        kept = await _keep(services, spec, request, raw, normal)
+        reach(Point.READ_AFTER_KEEP)
+        return kept
 
     return read
 

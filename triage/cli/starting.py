@@ -17,6 +17,7 @@ from triage.cli.output import Format, put, put_json, say
 from triage.cli.running import run
 from triage.contracts import names
 from triage.contracts.response import TriageResponse
+from triage.faults import Point, reach
 from triage.settings import Settings
 
 
@@ -52,8 +53,9 @@ async def begin(
     Raises:
         RefusedError: there is one.
     """
+    reach(Point.START_BEFORE_RUN)
     try:
-        return await client.start_workflow(
+        handle = await client.start_workflow(
             names.ISSUE_TRIAGE,
             args=checked.inputs,
             id=checked.workflow_id,
@@ -69,6 +71,8 @@ async def begin(
             f"a run {checked.workflow_id} exists already; nothing was started",
             f"{shown}; {ID_HINT}",
         ) from None
+    reach(Point.START_AFTER_RUN)
+    return handle
 
 
 def _tell_started(

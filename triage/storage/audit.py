@@ -18,6 +18,7 @@ from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import canonical_json, digest_of, digest_of_bytes
+from triage.faults import Point, reach
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
 from triage.storage.rows import first_row, insert_first
@@ -84,6 +85,7 @@ async def append(connection: AsyncConnection, entry: AuditEntry) -> AuditHead:
     )
     if moved.rowcount != 1:
         raise StorageUnavailable("the audit chain's head moved under its lock: nothing was written")
+    reach(Point.AUDIT_BEFORE_COMMIT, entry.kind)
     return AuditHead(tenant=entry.tenant, seq=seq, hash=hash_)
 
 
