@@ -34,6 +34,7 @@ from triage.leaving import end_within
 from triage.policy.rules import BUILTIN_RULES
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.replay import replay_files
+from triage.sandbox import sandbox_for
 from triage.settings import Role, Settings, SettingsError, load_settings
 from triage.signing.files import KeyringFile
 from triage.signing.keys import KeyringError
@@ -99,6 +100,7 @@ def build_workers(client: Client, settings: Settings, services: Services) -> lis
                 client,
                 task_queue=settings.task_queue,
                 workflows=WORKFLOWS,
+                workflow_runner=sandbox_for(WORKFLOWS),
                 activities=decide_activities(services),
                 sticky_queue_schedule_to_start_timeout=sticky,
                 **common,

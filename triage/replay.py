@@ -34,9 +34,9 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
     WorkflowRunner,
 )
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from triage.converter import data_converter
+from triage.sandbox import sandbox_for
 
 MIN_EVENTS: Final = 2
 LIMIT_SECONDS: Final = 60.0
@@ -193,7 +193,7 @@ async def replay_failure(
     replayer = Replayer(
         workflows=workflows,
         data_converter=data_converter,
-        workflow_runner=runner or SandboxedWorkflowRunner(),
+        workflow_runner=runner or sandbox_for(workflows),
         interceptors=[watch, *interceptors],
         runtime=_silent_runtime(),
     )

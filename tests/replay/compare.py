@@ -12,18 +12,18 @@ from pathlib import Path
 
 from temporalio.client import WorkflowHistory
 from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowRunner
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 import worker
 from tests.replay.commands import CommandWatch, recorded_arguments
 from triage.connection import run_async
 from triage.replay import read_history, replay_failure
+from triage.sandbox import sandbox_for
 
 
 async def compare(file: Path) -> tuple[str | None, list[str]]:
     """Return how the two replays of one history differ, or from the history, and the commands."""
     history = read_history(file)
-    sandboxed, problem = await _watched(history, SandboxedWorkflowRunner())
+    sandboxed, problem = await _watched(history, sandbox_for(worker.WORKFLOWS))
     bare, bare_problem = await _watched(history, UnsandboxedWorkflowRunner())
     recorded = recorded_arguments(history)
     if problem or bare_problem:
