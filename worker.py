@@ -81,6 +81,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             approval_skew=timedelta(seconds=settings.approval_skew_seconds),
             retention=timedelta(days=settings.evidence_retention_days),
             write_timeout=timedelta(seconds=settings.write_timeout_seconds),
+            ledger_retention=timedelta(days=settings.ledger_retention_days),
         )
     finally:
         await store.close()

@@ -44,6 +44,7 @@ class Services:
     model_timeout: timedelta = timedelta(seconds=5)
     retention: timedelta = timedelta(days=30)
     write_timeout: timedelta = timedelta(seconds=20)
+    ledger_retention: timedelta = timedelta(days=90)
     _rules: dict[str, Rules] = field(default_factory=dict)
 
     @property

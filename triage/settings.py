@@ -166,6 +166,9 @@ class Settings(BaseSettings):
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = Field(
         30, description="the days that evidence content is kept"
     )
+    ledger_retention_days: Annotated[int, Field(ge=7, le=36_500)] = Field(
+        90, description="the days that a settled write is kept before its digests alone are"
+    )
     keyring: Annotated[Path, AfterValidator(_absolute)] | None = Field(
         None, description="the path of the file with the public keys of approvers"
     )
