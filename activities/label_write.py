@@ -48,6 +48,8 @@ ACTOR = "bounded-triage"
 WRITES_STOPPED = "writes are stopped"
 TARGET_GONE = "target_gone"
 PARTLY_DONE = "the tracker refused the write, and a part of it is done all the same"
+LEFT_BEHIND = "and a part of it is done"
+"""Ends the reason of a write that an earlier attempt left half done, and that cannot go on."""
 CALLS_A_LEASE = 3
 """So many calls, each as long as it may be, fit into a lease: the write, and reading it back."""
 
@@ -64,6 +66,8 @@ class LabelWrite:
         self._seconds = call_seconds(services, request)
         self._before: tuple[str, ...] = ()
         self._labels = request.operation.labels
+        self._sent_before = False
+        self._left = False
         self._tracker: Tracker = services.trackers[request.operation.target.tracker]
 
     async def run(self) -> WriteResult:
@@ -74,6 +78,7 @@ class LabelWrite:
         answer = await self._ledger.reserve(row, approval_row(self._request), owner=owner)
         match answer:
             case Reserved():
+                self._sent_before = answer.dispatches > 0
                 return await self._dispatch(answer.epoch)
             case Settled():
                 return await self._settled(answer)
@@ -95,8 +100,8 @@ class LabelWrite:
             return stop
         moved = await self._ledger.dispatch(self._key, epoch)
         if moved.code is MoveCode.NOT_APPROVED:
-            await self._ledger.cancel(self._key, epoch, "approval no longer holds")
-            return _refused(f"the approval does not hold: {moved.refusal}")
+            reason = f"the approval does not hold: {moved.refusal}"
+            return await self._stop(epoch, reason, WriteOutcome.REFUSED)
         _must(moved)
         _must(await self._ledger.still_holds(self._key, epoch))
         if await self._writes_stopped():
@@ -113,6 +118,7 @@ class LabelWrite:
             return await self._refused_to_show(epoch, error.code)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
             raise _later(RETRY_SECONDS) from None
+        self._left = self._sent_before and reading.is_begun
         if reading.issue.content_digest != self._request.content_digest:
             reason = "the issue changed after it was shown"
             return await self._stop(epoch, reason, WriteOutcome.CONFLICT)
@@ -129,8 +135,9 @@ class LabelWrite:
 
     async def _refused_to_show(self, epoch: int, code: str) -> WriteResult:
         reason, owner = _told(code)
-        _must(await self._ledger.cancel(self._key, epoch, reason, attention_owner=owner))
-        return WriteResult(outcome=WriteOutcome.FAILED, detail=reason)
+        # What an earlier attempt left there cannot be seen: it may be something.
+        self._left = self._sent_before
+        return await self._stop(epoch, reason, WriteOutcome.FAILED, owner)
 
     async def _writes_stopped(self) -> bool:
         """Read the switch; a switch that cannot be read ends the attempt, with nothing sent."""
@@ -143,16 +150,32 @@ class LabelWrite:
         of the run to try again with an approval of its own.
         """
         why = WRITES_STOPPED
+        if self._left:
+            return await self._leave_dispatched(epoch, why)
         moved = await self._ledger.release(self._key, epoch, retry_after_seconds=0, reason=why)
         _must(moved)
         if moved.state is OperationState.FAILED:
             return WriteResult(outcome=WriteOutcome.FAILED, detail=why)
         return await self._stop(epoch, why, WriteOutcome.REFUSED)
 
-    async def _stop(self, epoch: int, reason: str, outcome: WriteOutcome) -> WriteResult:
-        """Give up while no effect is possible."""
-        _must(await self._ledger.cancel(self._key, epoch, reason))
+    async def _stop(
+        self, epoch: int, reason: str, outcome: WriteOutcome, owner: str | None = None
+    ) -> WriteResult:
+        """Give up while no effect is possible, and hand over what an earlier attempt began."""
+        if self._left:
+            return await self._leave(epoch, reason)
+        _must(await self._ledger.cancel(self._key, epoch, reason, attention_owner=owner))
         return WriteResult(outcome=outcome, detail=reason)
+
+    async def _leave(self, epoch: int, reason: str) -> WriteResult:
+        """Hand a write to a person that is half done and cannot go on."""
+        told = f"{reason}, {LEFT_BEHIND}"
+        _must(await self._ledger.attention(self._key, told, OWNER, epoch=epoch))
+        return _unknown_result()
+
+    async def _leave_dispatched(self, epoch: int, reason: str) -> WriteResult:
+        _must(await self._ledger.mark_unknown(self._key, epoch, reason))
+        return await self._leave(epoch, reason)
 
     async def _send(self, epoch: int) -> WriteResult:
         """Call the tracker once; what is not answered is unknown, never failed."""
@@ -180,7 +203,7 @@ class LabelWrite:
 
     async def _unavailable(self, epoch: int, error: TrackerUnavailable) -> WriteResult:
         """Take the write back on a definite no; without one its outcome is unknown."""
-        if error.effect_possible:
+        if error.effect_possible or self._left:
             return await self._unknown(epoch)
         wait = error.retry_after_seconds or RETRY_SECONDS
         moved = await self._ledger.release(
@@ -194,6 +217,8 @@ class LabelWrite:
     async def _failed(self, epoch: int, code: str) -> WriteResult:
         """Settle on the tracker's word that it did nothing; some of it only a person can change."""
         reason, owner = _told(code)
+        if self._left:
+            return await self._leave_dispatched(epoch, reason)
         moved = await self._ledger.settle(
             self._key, epoch, OperationState.FAILED, b"", reason, attention_owner=owner
         )
@@ -278,9 +303,18 @@ class LabelWrite:
         if record is None:
             return
         if record.state is OperationState.RESERVED:
-            await self._ledger.cancel(self._key, record.epoch, reason)
+            self._left = record.dispatches > 0 and await self._is_begun()
+            await self._stop(record.epoch, reason, WriteOutcome.REFUSED)
         elif record.state is OperationState.RECONCILED_ABSENT:
             await self._ledger.attention(self._key, reason, OWNER)
+
+    async def _is_begun(self) -> bool:
+        try:
+            return (await self._reading()).is_begun
+        except TrackerRefused:
+            return True
+        except (TrackerTimeout, TrackerUnavailable):
+            raise _later(RETRY_SECONDS) from None
 
     async def _give_up(self, reason: str) -> WriteResult:
         await self._ledger.attention(self._key, reason, OWNER)

@@ -22,7 +22,7 @@ from typing import Final
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.label_write import OWNER
+from activities.label_write import LEFT_BEHIND, OWNER
 from activities.services import Services
 from triage.contracts.canonical import short_hash
 from triage.storage.judgement import quiet_for_seconds
@@ -34,6 +34,7 @@ from triage.trackers.read_back import ReadBack
 
 RUN_OVER: Final = "its run is over"
 ABSENT: Final = "its run is over, and its labels are not on the issue"
+BEGUN: Final = f"{RUN_OVER}, {LEFT_BEHIND}"
 UNREADABLE: Final = "its run is over, and the issue cannot be read"
 
 _S = OperationState
@@ -60,6 +61,8 @@ class Outcome(StrEnum):
     APPLIED = "applied"
     ABSENT = "absent"
     """Nothing shows after the quiet period: a person was told, and nobody sends it again."""
+    BEGUN = "begun"
+    """An earlier attempt may have done a part of it: a person was told."""
     UNREADABLE = "unreadable"
     """It could not be read even after the quiet period: a person was told."""
     WAITS = "waits"
@@ -129,13 +132,30 @@ class Sweeper:
             return Outcome.LIVES
         key, epoch = record.operation_key, record.epoch
         if record.state is _S.RESERVED:
-            moved = await self._ledger.cancel(key, epoch, RUN_OVER)
-            return Outcome.CANCELLED if moved else Outcome.LOST
+            return await self._give_up(record)
         if record.state is _S.DISPATCHED and not await self._ledger.mark_unknown(
             key, epoch, RUN_OVER
         ):
             return Outcome.LOST
         return await self._read(record)
+
+    async def _give_up(self, record: OperationRecord) -> Outcome:
+        """Close a reserved write, unless an earlier attempt may have done a part of it."""
+        key, epoch = record.operation_key, record.epoch
+        if not record.dispatches:
+            moved = await self._ledger.cancel(key, epoch, RUN_OVER)
+            return Outcome.CANCELLED if moved else Outcome.LOST
+        try:
+            is_begun = await self._read_back.is_begun(record)
+        except TrackerRefused:
+            is_begun = True
+        except (TrackerTimeout, TrackerUnavailable):
+            return Outcome.WAITS
+        if is_begun:
+            moved = await self._ledger.attention(key, BEGUN, OWNER, epoch=epoch)
+            return Outcome.BEGUN if moved else Outcome.LOST
+        moved = await self._ledger.cancel(key, epoch, RUN_OVER)
+        return Outcome.CANCELLED if moved else Outcome.LOST
 
     async def _read(self, record: OperationRecord) -> Outcome:
         closing = Closing(reason=ABSENT, owner=OWNER, attention=True)

@@ -14,7 +14,16 @@ from temporalio.testing import WorkflowEnvironment
 
 from activities.label_write import OWNER
 from activities.services import Services
-from activities.sweeper import ABSENT, RUN_OVER, UNREADABLE, Outcome, Sweeper, Swept, sweeping
+from activities.sweeper import (
+    ABSENT,
+    BEGUN,
+    RUN_OVER,
+    UNREADABLE,
+    Outcome,
+    Sweeper,
+    Swept,
+    sweeping,
+)
 from tests.activities.leftovers import (
     A_MOMENT,
     ISSUE,
@@ -230,6 +239,46 @@ async def test_the_reading_of_a_pass_allows_no_sending(left: Leftovers) -> None:
     assert await ledger.reconcile(key, doubt.epoch, present=False)
     assert isinstance(await ledger.reserve(row, approval_row(row)), Reserved)
     assert None is (await left.record(key)).attention_at
+
+
+async def _taken_over(left: Leftovers, issue: str = ISSUE) -> str:
+    """Return a write that was sent in vain, and claimed anew by an attempt that died."""
+    ledger, row = left.services.ledger, operation_row(await left.terminated())
+    target = row.target.replace(f'"issue":"{ISSUE}"', f'"issue":"{issue}"')
+    row = replace(row, target=target)
+    first = await ledger.reserve(row, approval_row(row))
+    assert isinstance(first, Reserved)
+    assert await ledger.dispatch(row.operation_key, first.epoch)
+    assert await ledger.mark_unknown(row.operation_key, first.epoch)
+    left.pass_time(QUIET + A_MOMENT)
+    assert await ledger.reconcile(row.operation_key, first.epoch, present=False)
+    assert isinstance(await ledger.reserve(row, approval_row(row)), Reserved)
+    left.pass_time(LEASE + A_MOMENT)
+    return row.operation_key
+
+
+async def test_a_write_that_was_sent_before_is_given_up_if_nothing_shows(left: Leftovers) -> None:
+    """The attempt that claimed it anew has not sent it, and of the earlier one nothing is left."""
+    key = await _taken_over(left)
+    assert (Outcome.CANCELLED, S.CANCELLED) == await left.swept(key)
+
+
+async def test_a_write_that_was_sent_before_and_shows_needs_a_person(left: Leftovers) -> None:
+    """What an earlier attempt may have done is never said not to have happened."""
+    key = await _taken_over(left)
+    await left.commit(key)
+    assert (Outcome.BEGUN, S.ATTENTION) == await left.swept(key)
+    record = await left.record(key)
+    assert (BEGUN, OWNER) == (record.reason, record.attention_owner)
+    assert {} == (await left.sweep()).outcomes
+
+
+async def test_a_write_that_was_sent_before_and_cannot_be_read_needs_a_person(
+    left: Leftovers,
+) -> None:
+    """An issue that is gone shows nothing, and proves nothing."""
+    key = await _taken_over(left, issue="9")
+    assert (Outcome.BEGUN, S.ATTENTION) == await left.swept(key)
 
 
 async def test_many_writes_are_looked_through(

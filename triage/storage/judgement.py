@@ -106,12 +106,19 @@ def _contend(
     if record.lease_until <= now:
         return _take_over(record, now, timings)
     if (record.owner, record.version) == (owner, row.version):
-        return Reserved(epoch=record.epoch, lease_until=record.lease_until)
+        return Reserved(
+            epoch=record.epoch, lease_until=record.lease_until, dispatches=record.dispatches
+        )
     return Busy(retry_after_seconds=(record.lease_until - now).total_seconds())
 
 
 def _take_over(record: OperationRecord, now: datetime, timings: Timings) -> Reserved:
-    return Reserved(epoch=record.epoch + 1, lease_until=lease_end(now, timings), taken_over=True)
+    return Reserved(
+        epoch=record.epoch + 1,
+        lease_until=lease_end(now, timings),
+        taken_over=True,
+        dispatches=record.dispatches,
+    )
 
 
 def _in_doubt(record: OperationRecord, now: datetime, timings: Timings) -> InDoubt:

@@ -258,11 +258,14 @@ class Ledger:
 
         return await self._step(operation_key, epoch, act)
 
-    async def attention(self, operation_key: str, reason: str, owner: str) -> Moved:
+    async def attention(
+        self, operation_key: str, reason: str, owner: str, *, epoch: int | None = None
+    ) -> Moved:
         """Ask a person to look: with a reason, and who that is.
 
-        An unknown or absent write moves to `attention`; a failed one keeps its state and is listed
-        all the same. Any other state is refused.
+        An unknown or absent write moves to `attention`, and so does a reserved one that was sent
+        before, a part of which may be done; a failed one keeps its state and is listed all the
+        same. Any other state is refused. With an `epoch`, nothing is moved under another one.
         """
         values: dict[str, Any] = {"attention_owner": owner[:MAX_REASON_CHARS]}
         values |= _reason_values(reason)
@@ -272,9 +275,11 @@ class Ledger:
             if record.state in {_S.FAILED, _S.ATTENTION}:
                 await flag(connection, record, now, told)
                 return _done(record)
+            if record.state is _S.RESERVED and not record.dispatches:
+                return _illegal(record)
             return await _go(connection, record, _S.ATTENTION, now, told)
 
-        return await self._step(operation_key, None, act)
+        return await self._step(operation_key, epoch, act)
 
     async def get(self, operation_key: str) -> OperationRecord | None:
         """Return one operation, unless there is none or it was purged."""

@@ -100,11 +100,15 @@ class Timings:
 
 @dataclass(frozen=True, kw_only=True)
 class Reserved:
-    """The caller holds the write under `epoch` until `lease_until`; no effect is possible yet."""
+    """The caller holds the write under `epoch` until `lease_until`; no effect is possible yet.
+
+    `dispatches` counts how often an earlier claim sent it: a part of it may have been done.
+    """
 
     epoch: int
     lease_until: datetime
     taken_over: bool = False
+    dispatches: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

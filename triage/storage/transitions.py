@@ -38,8 +38,8 @@ class OperationState(StrEnum):
 _S = OperationState
 
 MOVES: Final[Mapping[OperationState, frozenset[OperationState]]] = {
-    # To itself: another attempt takes over after the lease.
-    _S.RESERVED: frozenset({_S.RESERVED, _S.DISPATCHED, _S.CANCELLED}),
+    # To itself: another attempt takes over after the lease. To attention: it was sent before.
+    _S.RESERVED: frozenset({_S.RESERVED, _S.DISPATCHED, _S.CANCELLED, _S.ATTENTION}),
     # Back to reserved only on the far end's word that nothing was done (a rate limit).
     _S.DISPATCHED: frozenset({_S.APPLIED, _S.FAILED, _S.UNKNOWN, _S.RESERVED}),
     _S.UNKNOWN: frozenset({_S.RECONCILED_APPLIED, _S.RECONCILED_ABSENT, _S.ATTENTION}),

@@ -16,7 +16,7 @@ from triage.storage.leftovers import Closing, close_absent
 from triage.storage.operations import Moved, OperationRecord
 from triage.storage.receipts import Receipt
 from triage.trackers.base import Tracker, TrackerError
-from triage.trackers.reading import Effect, read_labels
+from triage.trackers.reading import Effect, Reading, read_labels
 
 READ_SECONDS = 10.0
 
@@ -62,15 +62,23 @@ class ReadBack:
         Raises:
             TrackerError: the issue cannot be read; nothing was recorded.
         """
-        tracker, repository, issue = self._place(record)
-        reading = await read_labels(
-            tracker, repository, issue, record.labels, timeout_seconds=self._timeout_seconds
-        )
+        reading = await self._read(record)
+        issue = reading.issue.number
         key, epoch = record.operation_key, record.epoch
         if reading.effect is None:
             return await close_absent(self._store, self._ledger.timings, key, epoch, closing)
         receipt = await self._receipt(record, reading.effect, issue, reading.issue.labels)
         return await self._ledger.reconcile(key, epoch, present=True, receipt=receipt)
+
+    async def is_begun(self, record: OperationRecord) -> bool:
+        """Whether anything on the issue may be the work of this write; raises like `settle`."""
+        return (await self._read(record)).is_begun
+
+    async def _read(self, record: OperationRecord) -> Reading:
+        tracker, repository, issue = self._place(record)
+        return await read_labels(
+            tracker, repository, issue, record.labels, timeout_seconds=self._timeout_seconds
+        )
 
     def _place(self, record: OperationRecord) -> tuple[Tracker, str, str]:
         target = json.loads(record.target)

@@ -47,6 +47,11 @@ class Reading:
         )
 
     @property
+    def is_begun(self) -> bool:
+        """Whether any label is there or was taken off: a write of them may have done that."""
+        return len(self.missing) < len(self.labels)
+
+    @property
     def effect(self) -> Effect | None:
         """How the write shows, or None if a label is not there and was not taken off.
 

@@ -107,7 +107,8 @@ def test_time_alone_never_makes_a_write_executable(state: S) -> None:
 
 def test_an_absent_write_is_sent_again_after_the_quiet_period() -> None:
     """A fresh reading, made after the quiet period, hands the write on under a new epoch."""
-    expected = Reserved(epoch=2, lease_until=NOW + timedelta(seconds=60), taken_over=True)
+    lease = NOW + timedelta(seconds=60)
+    expected = Reserved(epoch=2, lease_until=lease, taken_over=True, dispatches=1)
     assert expected == _judge(record(S.RECONCILED_ABSENT))
     assert Redispatch(allowed=True) == redispatch(record(S.RECONCILED_ABSENT), NOW, TIMINGS)
 

@@ -309,6 +309,25 @@ async def test_attention_names_a_reason_and_an_owner(ledger: Ledger) -> None:
     assert () == await ledger.list(attention_only=True)
 
 
+async def test_a_reserved_write_needs_a_person_only_if_it_was_sent_before(
+    ledger: Ledger, store: Store
+) -> None:
+    """One that was never sent has done nothing; of one that was, a part may be done."""
+    first = reserved(await claim(ledger, operation())).epoch
+    illegal = Moved(code=MoveCode.ILLEGAL, state=S.RESERVED)
+    assert illegal == await ledger.attention(KEY, "half done", "operations")
+    assert await ledger.dispatch(KEY, first)
+    assert await ledger.mark_unknown(KEY, first)
+    await shift(store, "dispatched_at", timedelta(seconds=-121))
+    assert await ledger.reconcile(KEY, first, present=False)
+    second = reserved(await claim(ledger, operation()))
+    assert 1 == second.dispatches
+    fenced = Moved(code=MoveCode.FENCED, state=S.RESERVED)
+    assert fenced == await ledger.attention(KEY, "half done", "operations", epoch=first)
+    assert await ledger.attention(KEY, "half done", "operations", epoch=second.epoch)
+    assert isinstance(await claim(ledger, operation()), InDoubt)
+
+
 async def test_a_failed_write_can_need_attention(ledger: Ledger) -> None:
     """A failure that a person has to repair is listed, and still answers its receipt."""
     epoch = await dispatched(ledger, operation())
