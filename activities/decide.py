@@ -19,6 +19,7 @@ from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult
 from triage.contracts.request import TriageRequest
 from triage.models.base import ModelAdapter, ModelRequest, Observation, ToolDescription
 from triage.models.factory import MissingScript, build_model
+from triage.policy.tools import ToolSpec
 from triage.storage.documents import Document, DocumentKind
 from triage.storage.evidence import StoredEvidence
 
@@ -28,15 +29,6 @@ class DecideActivities:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._tools = tuple(
-            ToolDescription(
-                name=spec.name,
-                purpose=spec.purpose,
-                arguments={name: kind.value for name, kind in spec.arguments.items()},
-                side_effect=spec.side_effect,
-            )
-            for spec in services.tools
-        )
 
     @activity.defn(name=ACTIVITY_DECIDE)
     async def decide(self, request: DecideRequest) -> DecideResult:
@@ -59,7 +51,7 @@ class DecideActivities:
             step=request.step,
             request=TriageRequest.model_validate_json(stored.body),
             observations=tuple(_observation(row) for row in rows),
-            tools=self._tools,
+            tools=tuple(map(_description, rules.tools(self._services.tools))),
             routes=rules.routes,
             labels=rules.proposable_labels(),
         )
@@ -79,6 +71,15 @@ class DecideActivities:
             activity.logger.error("the model adapter raised %s", type(error).__name__)
             return _invalid("the model adapter failed")
         return _checked(result)
+
+
+def _description(spec: ToolSpec) -> ToolDescription:
+    return ToolDescription(
+        name=spec.name,
+        purpose=spec.purpose,
+        arguments={name: kind.value for name, kind in spec.arguments.items()},
+        side_effect=spec.side_effect,
+    )
 
 
 def _checked(result: object) -> DecideResult:

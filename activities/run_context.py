@@ -45,7 +45,7 @@ class RunContextActivities:
             expires_at=services.content_expiry(),
         )
         context = RunContext(
-            policy=services.rules.snapshot(services.tools),
+            policy=services.rules.snapshot(services.tools, request.context.repository),
             provenance=await self._provenance(model),
             request_digest=stored,
             content_digest=issue.content_digest,

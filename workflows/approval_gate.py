@@ -30,10 +30,12 @@ class Trust:
     Attributes:
         local: whether unsigned approvals count, from any named approver.
         author: the issue's author, who may never approve; None if there is none.
+        approvers: the only people who may decide; empty for anybody whose approval is trusted.
     """
 
     local: bool
     author: str | None
+    approvers: tuple[str, ...] = ()
 
 
 def judge(
@@ -78,11 +80,13 @@ def judge(
 
 
 def may_decide(approver: str, trust: Trust, *, signed: bool = False) -> bool:
-    """Whether `approver` may decide: a named person who did not write the issue.
+    """Whether `approver` may decide: a person whom the rules permit and who did not open the issue.
 
     Without local trust only signed approvals count.
     """
     name = folded(approver)
+    if trust.approvers and name not in map(folded, trust.approvers):
+        return False
     is_author = trust.author is not None and name == folded(trust.author)
     return (trust.local or signed) and bool(name) and not is_author and not name.endswith("[bot]")
 

@@ -157,7 +157,11 @@ class TriageLoop:
         self._context: RunContext = context.model_copy(update={"inherited": ()})
         self._limits: Limits = settle(self._options, context.policy)
         self._state.provenance = context.provenance
-        self._desk.trust = Trust(local=context.local_trust, author=context.author or None)
+        self._desk.trust = Trust(
+            local=context.local_trust,
+            author=context.author or None,
+            approvers=context.policy.approvers,
+        )
         self._writer = self._new_writer()
 
     def _new_writer(self) -> Writer:

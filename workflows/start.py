@@ -164,18 +164,23 @@ def _read_plain(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - decoded b
 
 
 def settle(options: RunOptions, policy: PolicySnapshot) -> Limits:
-    """Settle what a run is held to: an explicit option wins over its mode, that over the rules."""
+    """Settle what a run is held to: an explicit option wins over its mode, that over the rules.
+
+    The rules' budget is an upper bound that no option lifts.
+    """
     mode = MODES[options.mode or Mode(policy.mode)]
-    effects, window = options.permitted_effects, options.approval_window_seconds
+    effects, window = options.permitted_effects, mode.approval_window_seconds
+    if window and policy.approval_window_seconds is not None:
+        window = policy.approval_window_seconds
     return Limits(
         max_steps=_first(options.max_steps, policy.max_steps),
         max_model_retries=_first(options.max_model_retries, policy.max_model_retries),
         permitted_effects=frozenset(mode.permitted_effects if effects is None else effects),
-        approval_window_seconds=_first(window, mode.approval_window_seconds),
+        approval_window_seconds=_first(options.approval_window_seconds, window),
         propose_on_final=mode.propose_on_final,
         reminders_seconds=(policy.reminder_seconds, policy.escalation_seconds),
         grounding=options.grounding or Grounding(policy.grounding),
-        budget=options.budget,
+        budget=_narrower(options.budget, policy.budget),
         routes=frozenset(policy.routes),
         labels=frozenset(policy.labels.get("descriptive", ())),
         tools={tool.name: tool for tool in policy.tools},
@@ -184,3 +189,16 @@ def settle(options: RunOptions, policy: PolicySnapshot) -> Limits:
 
 def _first(option: int | None, default: int) -> int:
     return default if option is None else option
+
+
+def _narrower(one: BudgetLimits, other: BudgetLimits) -> BudgetLimits:
+    return BudgetLimits(
+        tokens=_less(one.tokens, other.tokens),
+        cost_micros=_less(one.cost_micros, other.cost_micros),
+        seconds=_less(one.seconds, other.seconds),
+        evidence_bytes=_less(one.evidence_bytes, other.evidence_bytes),
+    )
+
+
+def _less(one: int | None, other: int | None) -> int | None:
+    return min((limit for limit in (one, other) if limit is not None), default=None)

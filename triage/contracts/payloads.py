@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from triage.contracts.approval import Digest, Verdict
 from triage.contracts.base import Contract
-from triage.contracts.options import ContinuedFrom, IssueContext
+from triage.contracts.options import BudgetLimits, ContinuedFrom, IssueContext
 from triage.contracts.request import TriageRequest
 
 
@@ -55,7 +55,10 @@ class PolicySnapshot(Contract):
     grounding: str
     reminder_seconds: int = 0
     escalation_seconds: int = 0
+    approval_window_seconds: int | None = None
     approvals_required: int = 1
+    approvers: tuple[str, ...] = ()
+    budget: BudgetLimits = BudgetLimits()
 
 
 class EvidenceRef(Contract):

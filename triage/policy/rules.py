@@ -7,15 +7,17 @@ them by digest; activities load that digest, and the workflow reads only the bou
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import digest_of
-from triage.contracts.options import MAX_WINDOW_SECONDS, Count, Grounding, Mode
+from triage.contracts.options import MAX_WINDOW_SECONDS, BudgetLimits, Count, Grounding, Mode
 from triage.contracts.payloads import PolicySnapshot
-from triage.policy.tools import ToolRegistry
+from triage.policy.tools import ToolRegistry, ToolSpec
+
+MAX_APPROVERS: Final = 100
 
 
 class LabelEffect(StrEnum):
@@ -44,7 +46,17 @@ class TopicRule(Contract):
 
 
 class Rules(Contract):
-    """A complete set of rules; its digest names it in every run that used it."""
+    """A complete set of rules; its digest names it in every run that used it.
+
+    Attributes:
+        approval_window_seconds: how long a wait for a person lasts, in modes that wait; None leaves
+            it to the mode.
+        approvals_required: how many different people have to approve a write.
+        approvers: the only people who may decide; empty for anybody whose approval is trusted.
+        repositories: the mode of a repository, where it is not `mode`.
+        tools_off: registered tools that no run may use.
+        budget: what a run may spend at most, whatever its options say.
+    """
 
     name: Name
     routes: tuple[Name, ...]
@@ -59,7 +71,12 @@ class Rules(Contract):
     grounding: Grounding = Grounding.CITED
     reminder_seconds: Annotated[int, Field(ge=1, le=MAX_WINDOW_SECONDS)] = 24 * 3600
     escalation_seconds: Annotated[int, Field(ge=1, le=MAX_WINDOW_SECONDS)] = 48 * 3600
+    approval_window_seconds: Annotated[int, Field(ge=60, le=MAX_WINDOW_SECONDS)] | None = None
     approvals_required: Annotated[int, Field(ge=1, le=10)] = 1
+    approvers: Annotated[tuple[Name, ...], Field(max_length=MAX_APPROVERS)] = ()
+    repositories: dict[Name, Mode] = Field(default_factory=dict)
+    tools_off: tuple[Name, ...] = ()
+    budget: BudgetLimits = BudgetLimits()
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = 30
 
     def digest(self) -> str:
@@ -70,26 +87,36 @@ class Rules(Contract):
         """Return the labels that a model may propose: never one that triggers automation."""
         return tuple(n for n, effect in self.labels.items() if effect is LabelEffect.DESCRIPTIVE)
 
-    def snapshot(self, tools: ToolRegistry) -> PolicySnapshot:
-        """Return the bounded part of these rules and `tools` that a workflow reads."""
+    def tools(self, registry: ToolRegistry) -> tuple[ToolSpec, ...]:
+        """Return the registered tools that a run may use."""
+        return tuple(spec for spec in registry if spec.name not in self.tools_off)
+
+    def snapshot(self, registry: ToolRegistry, repository: str = "") -> PolicySnapshot:
+        """Return the bounded part of these rules and tools that a run in a repository reads."""
         by_effect: dict[str, tuple[str, ...]] = {}
         for name, effect in self.labels.items():
             by_effect[effect.value] = (*by_effect.get(effect.value, ()), name)
         snapshot = PolicySnapshot(
             routes=self.routes,
             labels=by_effect,
-            tools=tools.snapshot(),
-            mode=self.mode.value,
+            tools=tuple(spec.snapshot() for spec in self.tools(registry)),
+            mode=self.repositories.get(repository, self.mode).value,
             max_steps=self.max_steps,
             max_model_retries=self.max_model_retries,
             grounding=self.grounding.value,
             reminder_seconds=self.reminder_seconds,
             escalation_seconds=self.escalation_seconds,
         )
-        # What is as usual is left out of every run's history.
-        several = {"approvals_required": self.approvals_required}
-        return snapshot.model_copy(update=several) if self.approvals_required > 1 else snapshot
+        return snapshot.model_copy(update=self._unusual())
 
+    def _unusual(self) -> dict[str, object]:
+        """Return what is not as usual: only that is written into every run's history."""
+        values = {name: getattr(self, name) for name in _ONLY_IF_SET}
+        usual = {name: type(self).model_fields[name].get_default() for name in _ONLY_IF_SET}
+        return {name: value for name, value in values.items() if value != usual[name]}
+
+
+_ONLY_IF_SET: Final = ("approval_window_seconds", "approvals_required", "approvers", "budget")
 
 BUILTIN_RULES = Rules(
     name="builtin",

@@ -160,10 +160,6 @@ class ToolRegistry:
         """Iterate in the order of registration."""
         return iter(self._specs.values())
 
-    def snapshot(self) -> tuple[ToolSnapshot, ...]:
-        """Return what a workflow needs of all tools."""
-        return tuple(spec.snapshot() for spec in self)
-
     def digest(self) -> str:
         """Return a digest over names, purposes and schemas: the tool contracts' version."""
         return digest_of(

@@ -57,6 +57,7 @@ def _tell_pin(memory: Memory, done: Done) -> Iterator[Beat]:
     again = " again, for the edited request" if memory.edited else ""
     memory.context, memory.edited = done.result, False
     memory.desk.local = done.result.flag("local_trust")
+    memory.desk.approvers = tuple(memory.policy.texts("approvers"))
     pinned = done.result.fields("provenance")
     parts = [f"{name} {named(pinned.text(name))}" for name in pinned.names() if pinned.text(name)]
     text = f"pinned{again}: {', '.join(parts) or 'nothing'}; {_limits(memory)}"

@@ -67,6 +67,7 @@ class Desk:
     Attributes:
         local: whether unsigned approvals count; None while it is not known.
         author: the issue's author, who never decides.
+        approvers: the only people who may decide; empty for anybody.
         waiting: whether the run waits for a person.
         wait: on what; None if that cannot be read.
         decided: the review that counted.
@@ -76,6 +77,7 @@ class Desk:
 
     local: bool | None = None
     author: str = ""
+    approvers: tuple[str, ...] = ()
     waiting: bool = False
     wait: Wait | None = None
     since: datetime | None = None
@@ -130,6 +132,8 @@ class Desk:
         """Whether this approver may, if the signature, if there is one, is good."""
         name = _folded(review.approver)
         trusted = self.local is True or review.token is not None
+        if self.approvers and name not in map(_folded, self.approvers):
+            return False
         is_author = bool(self.author) and name == _folded(self.author)
         return trusted and bool(name) and not is_author and not name.endswith("[bot]")
 

@@ -131,6 +131,6 @@ def test_the_reader_does_not_echo_a_repeated_key() -> None:
 @given(st.dictionaries(st.one_of(_planted, st.sampled_from(("path", "labels"))), _junk, max_size=3))
 def test_argument_checks_do_not_echo_arguments(arguments: dict[str, JsonValue]) -> None:
     """A refused tool call names the tool and its own arguments only."""
-    for tool in BUILTIN_TOOLS.snapshot():
+    for tool in [spec.snapshot() for spec in BUILTIN_TOOLS]:
         message = _message(partial(check_arguments, tool, arguments))
         assert CANARY not in message

@@ -7,6 +7,7 @@ from pydantic import JsonValue, ValidationError
 
 from tests.unit.contracts.source_model import LABELS, ROUTES
 from triage.contracts.canonical import canonical_json, digest_of
+from triage.contracts.options import BudgetLimits, Mode
 from triage.policy.rules import BUILTIN_RULES, LabelEffect, Rules
 from triage.policy.tools import BUILTIN_TOOLS
 
@@ -159,7 +160,7 @@ def test_a_snapshot_holds_what_the_loop_reads() -> None:
     """The snapshot carries routes, labels, tools and limits, each as the rules have them."""
     snapshot = BUILTIN_RULES.snapshot(BUILTIN_TOOLS)
     assert BUILTIN_RULES.routes == snapshot.routes
-    assert BUILTIN_TOOLS.snapshot() == snapshot.tools
+    assert tuple(spec.snapshot() for spec in BUILTIN_TOOLS) == snapshot.tools
     assert ("suggest", 3, 1, "cited") == (
         snapshot.mode,
         snapshot.max_steps,
@@ -178,3 +179,30 @@ def test_a_snapshot_holds_no_owners_or_topics() -> None:
     """However many paths have owners, the snapshot does not grow."""
     many = {f"src/{number}.py": BUILTIN_RULES.default_owner for number in range(1_000)}
     assert BUILTIN_RULES.snapshot(BUILTIN_TOOLS) == _changed(owners=many).snapshot(BUILTIN_TOOLS)
+
+
+def test_a_repository_may_have_a_mode_of_its_own() -> None:
+    """The mode of a repository wins over that of the rules, in that repository only."""
+    rules = _changed(repositories={"acme/api": Mode.APPROVE})
+    modes = {
+        name: rules.snapshot(BUILTIN_TOOLS, name).mode for name in ("acme/api", "acme/API", "")
+    }
+    assert {"acme/api": "approve", "acme/API": "suggest", "": "suggest"} == modes
+
+
+def test_a_tool_that_is_off_does_not_exist_for_a_run() -> None:
+    """What the rules turn off is neither offered nor looked up."""
+    rules = _changed(tools_off=("apply_labels",))
+    names = ["lookup_component_owner", "search_triage_policy"]
+    assert names == [tool.name for tool in rules.snapshot(BUILTIN_TOOLS).tools]
+    assert names == [spec.name for spec in rules.tools(BUILTIN_TOOLS)]
+
+
+def test_only_what_is_unusual_is_written_into_histories() -> None:
+    """Approvers, their number, the window and the budget are in a snapshot only if they are set."""
+    usual = BUILTIN_RULES.snapshot(BUILTIN_TOOLS).model_dump(mode="json", exclude_unset=True)
+    rules = _changed(approvers=("ann",), approvals_required=2, budget=BudgetLimits(tokens=5))
+    snapshot = rules.snapshot(BUILTIN_TOOLS).model_dump(mode="json", exclude_unset=True)
+    more = {"approvers": ["ann"], "approvals_required": 2, "budget": {"tokens": 5}}
+    assert usual | more == snapshot
+    assert set(usual).isdisjoint(more)

@@ -68,7 +68,7 @@ BAD_SPECS = {
     "a write without idempotency": replace(WRITE, idempotency=False),
     "a write that is retried": replace(WRITE, retry=LOCAL_READ),
 }
-TOOLS = {tool.name: tool for tool in BUILTIN_TOOLS.snapshot()}
+TOOLS = {spec.name: spec.snapshot() for spec in BUILTIN_TOOLS}
 
 
 def _accepts(tool: ToolSnapshot, arguments: dict[str, JsonValue]) -> bool:
@@ -137,7 +137,7 @@ def test_a_registry_keeps_the_order_of_registration() -> None:
     """Snapshots and digests do not depend on anything but what was registered, in its order."""
     registry = ToolRegistry(WRITE, READ)
     assert ["write_note", "read_note"] == [spec.name for spec in registry]
-    assert ["write_note", "read_note"] == [tool.name for tool in registry.snapshot()]
+    assert ["write_note", "read_note"] == [spec.name for spec in registry]
 
 
 def test_a_snapshot_says_what_a_workflow_needs() -> None:

@@ -60,6 +60,13 @@ CASES = {
     "the author named with an at sign": Case(
         RefusalCode.UNAUTHORISED, a_review(approver="octo"), trust=Trust(True, " @OCTO ")
     ),
+    "one of the approvers": Case(None, trust=Trust(True, "octo", ("@Ann", "bob"))),
+    "none of the approvers": Case(
+        RefusalCode.UNAUTHORISED, trust=Trust(local=True, author="octo", approvers=("bob",))
+    ),
+    "an approver who is the author": Case(
+        RefusalCode.UNAUTHORISED, trust=Trust(local=True, author="ann", approvers=("ann",))
+    ),
     "a bot": Case(RefusalCode.UNAUTHORISED, a_review(approver="helper[bot]")),
     "a bot in capitals": Case(RefusalCode.UNAUTHORISED, a_review(approver="Helper[BOT] ")),
     "a second review": Case(RefusalCode.DUPLICATE, decided=True),

@@ -107,10 +107,32 @@ def test_routes_labels_and_tools_come_from_the_rules() -> None:
     rules = _policy(labels={**BUILTIN_RULES.labels, "automerge": LabelEffect.CONTROL})
     limits = _settle(rules, mode="approve")
     assert (ROUTES, LABELS) == (limits.routes, limits.labels)
-    assert {tool.name: tool for tool in BUILTIN_TOOLS.snapshot()} == limits.tools
+    assert {spec.name: spec.snapshot() for spec in BUILTIN_TOOLS} == limits.tools
 
 
 def test_rules_without_descriptive_labels_permit_none() -> None:
     """Where every label triggers automation, a model may propose none."""
     rules = _policy(labels={"automerge": LabelEffect.CONTROL})
     assert frozenset() == _settle(rules).labels
+
+
+@pytest.mark.parametrize(
+    ("mode", "option", "expected"),
+    [("approve", None, 3600), ("approve", 60, 60), ("suggest", None, 0), ("shadow", None, 0)],
+)
+def test_the_rules_may_set_how_long_a_wait_lasts(
+    mode: str, option: int | None, expected: int
+) -> None:
+    """In modes that wait the rules' window holds, unless an option says otherwise."""
+    policy = BUILTIN_RULES.model_copy(update={"approval_window_seconds": 3600})
+    options = parse_options({"mode": mode, "approval_window_seconds": option})
+    limits = settle(options, policy.snapshot(BUILTIN_TOOLS))
+    assert expected == limits.approval_window_seconds
+
+
+def test_no_option_lifts_the_rules_budget() -> None:
+    """Of two limits the lower one holds, and a limit that only one side sets holds, too."""
+    rules = BUILTIN_RULES.model_copy(update={"budget": BudgetLimits(tokens=100, seconds=60)})
+    options = parse_options({"budget": {"tokens": 500, "seconds": 5, "cost_micros": 7}})
+    budget = settle(options, rules.snapshot(BUILTIN_TOOLS)).budget
+    assert BudgetLimits(tokens=100, seconds=5, cost_micros=7, evidence_bytes=None) == budget
