@@ -38,6 +38,7 @@ class Wait(Contract):
         began: when the wait began (ISO 8601, UTC).
         deadlines: those that are still to come, in order; the last one is the wait's end.
         decided: the answer, if it came in the last moment.
+        subjects: the stable ids of those who have signed an approval so far.
     """
 
     intent: Intent
@@ -46,6 +47,7 @@ class Wait(Contract):
     began: str
     deadlines: tuple[Deadline, ...]
     decided: Decided | None = None
+    subjects: tuple[str, ...] = ()
 
 
 class Carried(Contract):

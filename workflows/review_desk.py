@@ -31,18 +31,24 @@ class ReviewDesk:
     Attributes:
         trust: who may decide.
         decided: the review that decided on the pending operation.
+        subjects: the stable ids of those who have signed an approval of it so far.
         unproven: signed reviews that came by signal and have to be verified, in that order.
     """
 
     def __init__(self, state: RunState) -> None:
         self._state = state
         self._pending: PendingOperation | None = None
-        self._subjects: set[str] = set()
+        self.subjects: tuple[str, ...] = ()
         self.trust = Trust(local=False, author=None)
         self.decided: Decided | None = None
         self.unproven: list[Review] = []
 
-    def open(self, view: PendingView, decided: Decided | None = None) -> None:
+    def open(
+        self,
+        view: PendingView,
+        decided: Decided | None = None,
+        subjects: tuple[str, ...] = (),
+    ) -> None:
         """Begin to wait, or go on waiting, for a decision on exactly what `view` shows."""
         self._state.pending = view
         self._pending = PendingOperation(
@@ -51,7 +57,7 @@ class ReviewDesk:
             digest=view.digest,
             expires_at=datetime.fromisoformat(view.expires_at),
         )
-        self._subjects = set()
+        self.subjects = subjects
         self.decided = decided
 
     @property
@@ -107,7 +113,7 @@ class ReviewDesk:
             subject: the signer's stable id: one person under two names is one person.
         """
         code = self.check(review, now)
-        if code is None and subject is not None and subject in self._subjects:
+        if code is None and subject is not None and subject in self.subjects:
             code = RefusalCode.DUPLICATE
         if code is None:
             self._count(review, source, now, subject)
@@ -118,7 +124,7 @@ class ReviewDesk:
         if view is None:
             return
         if review.verdict is Verdict.APPROVE and view.approvals_required > 1:
-            self._subjects |= {subject} if subject is not None else set()
+            self.subjects += (subject,) if subject is not None else ()
             view = view.model_copy(update={"approved_by": (*view.approved_by, review.approver)})
             self._state.pending = view
             if len(view.approved_by) < view.approvals_required:

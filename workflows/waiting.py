@@ -108,7 +108,7 @@ class WaitingRoom:
         """Begin a wait, or go on with one that another execution of this run began."""
         self._wait, self._asked = wait, wait.operation
         self._deadlines = [*wait.deadlines]
-        self._desk.open(wait.view, wait.decided)
+        self._desk.open(wait.view, wait.decided, wait.subjects)
 
     def carried(self) -> Wait | None:
         """Return the wait as it stands, if there is one."""
@@ -119,6 +119,7 @@ class WaitingRoom:
             "view": view,
             "deadlines": tuple(self._deadlines),
             "decided": self._desk.decided,
+            "subjects": self._desk.subjects,
         }
         return self._wait.model_copy(update=now)
 

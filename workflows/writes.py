@@ -87,10 +87,13 @@ class Writer:
         problem = self._preflight(operation, intent)
         if problem is not None:
             return problem
-        if decided is not None:
-            return await self._send(intent, operation, decided)
-        problem = await self._ask(intent, operation)
-        return problem or await self.go_on(intent, operation)
+        if decided is None:
+            problem = await self._ask(intent, operation)
+            return problem or await self.go_on(intent, operation)
+        if self._interrupted():
+            self._note(operation, WITHDRAWN)
+            return None
+        return await self._send(intent, operation, decided)
 
     async def go_on(self, intent: Intent, operation: Operation) -> Ending | None:
         """Wait for the answer to what was asked, and act on it; returns what `attempt` does."""

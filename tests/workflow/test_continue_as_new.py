@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -15,7 +16,7 @@ from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
 from tests.workflow.decisions import OPERATION, a_request, final, label, lookup
-from tests.workflow.runs import Run, envelope, eventually, outcome
+from tests.workflow.runs import Run, envelope, eventually, outcome, refusal_of
 from tests.workflow.world import (
     SERVER_FLAGS,
     World,
@@ -175,3 +176,21 @@ async def test_nobody_else_can_hand_a_state_on(world: World) -> None:
         response = await Run(forged).response()
     assert ("failed", "invalid_input") == outcome(response)
     assert "got 3 inputs" in response.reason
+
+
+async def test_one_person_stays_one_person(world: World) -> None:
+    """Who has approved already is known to every execution of a run, under any spelling."""
+    rules = world.services.rules.model_copy(update={"approvals_required": 2})
+    async with altered_world(world, services=replace(world.services, rules=rules)) as ruled:
+        run = await ruled.start(*SCRIPT, mode="approve")
+        good = envelope(await run.waiting_at(6), approver="ann")
+        await run.update({**good, "verdict": "approve"})
+        await _flood(run, JUNK)
+        state = await run.reaches(lambda state: state.refusals_total == JUNK)
+        assert (await run.handle.describe()).run_id != run.handle.first_execution_run_id
+        assert state.pending is not None
+        assert (("ann",), 2) == (state.pending.approved_by, state.pending.approvals_required)
+        again = {**good, "approver": "@ANN", "verdict": "approve"}
+        assert "duplicate" == await refusal_of(run.update(again))
+        assert (await run.review("approve", approver="bob")).accepted
+        assert Status.COMPLETED is (await run.response()).status

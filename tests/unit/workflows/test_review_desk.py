@@ -224,3 +224,17 @@ def test_where_two_must_approve_one_may_reject(state: RunState) -> None:
     assert desk.receive(a_review(verdict=Verdict.REJECT), "signal", IN_TIME) is None
     assert desk.decided is not None
     assert Verdict.REJECT is desk.decided.review.verdict
+
+
+def test_who_signed_is_known_to_the_next_execution(state: RunState) -> None:
+    """A desk that goes on with a wait knows the signers so far, whatever they call themselves."""
+    first = _of_two(state)
+    assert first.receive(a_review(), "signal", IN_TIME, "user-1") is None
+    desk = ReviewDesk(state)
+    desk.trust = Trust(local=True, author=None)
+    assert first.shown is not None
+    desk.open(first.shown, first.decided, first.subjects)
+    renamed = a_review(approver="annette")
+    assert desk.receive(renamed, "signal", IN_TIME, "user-1") is RefusalCode.DUPLICATE
+    assert desk.receive(renamed, "signal", IN_TIME, "user-2") is None
+    assert desk.decided is not None
