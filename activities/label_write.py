@@ -8,12 +8,19 @@ uncertain write is settled by reading, and nothing is ever sent twice.
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from typing import NoReturn
 
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
 
+from activities.label_answers import (
+    OWNER,
+    RETRY_SECONDS,
+    later,
+    must,
+    refused,
+    told,
+    unknown_result,
+)
 from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
 from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
@@ -24,15 +31,12 @@ from triage.storage.operations import (
     Conflict,
     InDoubt,
     MoveCode,
-    Moved,
     Refused,
     Reserved,
     Settled,
 )
 from triage.storage.transitions import OperationState
 from triage.trackers.base import (
-    GONE_CODES,
-    PERMISSION_CODES,
     UNCERTAIN_CODES,
     TrackedIssue,
     Tracker,
@@ -42,16 +46,14 @@ from triage.trackers.base import (
 )
 from triage.trackers.reading import Reading, read_issue, read_labels
 
-RETRY_SECONDS = 1.0
-OWNER = "operations"
 ACTOR = "bounded-triage"
 WRITES_STOPPED = "writes are stopped"
-TARGET_GONE = "target_gone"
 PARTLY_DONE = "the tracker refused the write, and a part of it is done all the same"
 LEFT_BEHIND = "and a part of it is done"
 """Ends the reason of a write that an earlier attempt left half done, and that cannot go on."""
 CALLS_A_LEASE = 3
-"""So many calls, each as long as it may be, fit into a lease: the write, and reading it back."""
+"""So many calls, each as long as it may be, fit into a lease: the last look, the write, and reading
+it back."""
 
 
 class LabelWrite:
@@ -66,6 +68,7 @@ class LabelWrite:
         self._seconds = call_seconds(services, request)
         self._before: tuple[str, ...] = ()
         self._labels = request.operation.labels
+        self._send_by = 0.0
         self._sent_before = False
         self._left = False
         self._tracker: Tracker = services.trackers[request.operation.target.tracker]
@@ -85,13 +88,13 @@ class LabelWrite:
             case InDoubt():
                 return await self._reconcile(answer)
             case Busy():
-                raise _later(answer.retry_after_seconds)
+                raise later(answer.retry_after_seconds)
             case Conflict():
                 detail = f"the operation id is taken: {answer.code}"
                 return WriteResult(outcome=WriteOutcome.CONFLICT, detail=detail)
             case Refused():
                 await self._abandon(f"the approval does not hold: {answer.code}")
-                return _refused(f"the approval does not hold: {answer.code}")
+                return refused(f"the approval does not hold: {answer.code}")
 
     async def _dispatch(self, epoch: int) -> WriteResult:
         """Check everything once more, consume the approval and send."""
@@ -102,14 +105,18 @@ class LabelWrite:
         if moved.code is MoveCode.NOT_APPROVED:
             reason = f"the approval does not hold: {moved.refusal}"
             return await self._stop(epoch, reason, WriteOutcome.REFUSED)
-        _must(moved)
-        _must(await self._ledger.still_holds(self._key, epoch))
+        must(moved)
+        must(await self._ledger.still_holds(self._key, epoch))
         if await self._writes_stopped():
             return await self._take_back(epoch)
+        # A process that stood still since has seen nothing of what happened meanwhile.
+        if _clock() > self._send_by:
+            return await self._unknown(epoch, "too late to be sent")
         return await self._send(epoch)
 
     async def _last_look(self, epoch: int) -> WriteResult | None:
         """Return why the write must not be sent, having given up the reservation."""
+        self._send_by = _clock() + self._services.ledger.timings.lease_seconds / CALLS_A_LEASE
         try:
             async with asyncio.timeout(self._seconds):
                 reading = await self._reading()
@@ -117,7 +124,7 @@ class LabelWrite:
         except TrackerRefused as error:
             return await self._refused_to_show(epoch, error.code)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
-            raise _later(RETRY_SECONDS) from None
+            raise later(RETRY_SECONDS) from None
         self._left = self._sent_before and reading.is_begun
         if reading.issue.content_digest != self._request.content_digest:
             reason = "the issue changed after it was shown"
@@ -134,7 +141,7 @@ class LabelWrite:
         return None
 
     async def _refused_to_show(self, epoch: int, code: str) -> WriteResult:
-        reason, owner = _told(code)
+        reason, owner = told(code)
         # What an earlier attempt left there cannot be seen: it may be something.
         self._left = self._sent_before
         return await self._stop(epoch, reason, WriteOutcome.FAILED, owner)
@@ -153,7 +160,7 @@ class LabelWrite:
         if self._left:
             return await self._leave_dispatched(epoch, why)
         moved = await self._ledger.release(self._key, epoch, retry_after_seconds=0, reason=why)
-        _must(moved)
+        must(moved)
         if moved.state is OperationState.FAILED:
             return WriteResult(outcome=WriteOutcome.FAILED, detail=why)
         return await self._stop(epoch, why, WriteOutcome.REFUSED)
@@ -164,17 +171,17 @@ class LabelWrite:
         """Give up while no effect is possible, and hand over what an earlier attempt began."""
         if self._left:
             return await self._leave(epoch, reason)
-        _must(await self._ledger.cancel(self._key, epoch, reason, attention_owner=owner))
+        must(await self._ledger.cancel(self._key, epoch, reason, attention_owner=owner))
         return WriteResult(outcome=outcome, detail=reason)
 
     async def _leave(self, epoch: int, reason: str) -> WriteResult:
         """Hand a write to a person that is half done and cannot go on."""
-        told = f"{reason}, {LEFT_BEHIND}"
-        _must(await self._ledger.attention(self._key, told, OWNER, epoch=epoch))
-        return _unknown_result()
+        why = f"{reason}, {LEFT_BEHIND}"
+        must(await self._ledger.attention(self._key, why, OWNER, epoch=epoch))
+        return unknown_result()
 
     async def _leave_dispatched(self, epoch: int, reason: str) -> WriteResult:
-        _must(await self._ledger.mark_unknown(self._key, epoch, reason))
+        must(await self._ledger.mark_unknown(self._key, epoch, reason))
         return await self._leave(epoch, reason)
 
     async def _send(self, epoch: int) -> WriteResult:
@@ -209,20 +216,20 @@ class LabelWrite:
         moved = await self._ledger.release(
             self._key, epoch, retry_after_seconds=wait, reason="tracker unavailable"
         )
-        _must(moved)
+        must(moved)
         if moved.state is OperationState.FAILED:
             return WriteResult(outcome=WriteOutcome.FAILED, detail="the tracker stays unavailable")
-        raise _later(wait)
+        raise later(wait)
 
     async def _failed(self, epoch: int, code: str) -> WriteResult:
         """Settle on the tracker's word that it did nothing; some of it only a person can change."""
-        reason, owner = _told(code)
+        reason, owner = told(code)
         if self._left:
             return await self._leave_dispatched(epoch, reason)
         moved = await self._ledger.settle(
             self._key, epoch, OperationState.FAILED, b"", reason, attention_owner=owner
         )
-        _must(moved)
+        must(moved)
         return WriteResult(outcome=WriteOutcome.FAILED, detail=reason)
 
     async def _read_back(self, epoch: int, code: str) -> WriteResult:
@@ -234,10 +241,10 @@ class LabelWrite:
         if set(self._labels).issubset(reading.missing):
             return await self._failed(epoch, code)
         if reading.effect is None:
-            _must(await self._ledger.mark_unknown(self._key, epoch, PARTLY_DONE))
+            must(await self._ledger.mark_unknown(self._key, epoch, PARTLY_DONE))
             return await self._give_up(PARTLY_DONE)
         receipt = self._receipt(epoch, reading.effect, self._before, reading.issue)
-        _must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
+        must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
         return await self._applied(receipt, replayed=False)
 
     async def _observe(self, epoch: int, how: How) -> WriteResult:
@@ -252,20 +259,20 @@ class LabelWrite:
         if not set(self._operation.labels).issubset(issue.labels):
             return await self._unknown(epoch)
         receipt = self._receipt(epoch, how, self._before, issue)
-        _must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
+        must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
         return await self._applied(receipt, replayed=False)
 
-    async def _unknown(self, epoch: int) -> NoReturn:
+    async def _unknown(self, epoch: int, reason: str = "no answer") -> NoReturn:
         """Leave the question open; the next attempt settles it by reading."""
-        _must(await self._ledger.mark_unknown(self._key, epoch, "no answer"))
-        raise _later(0)
+        must(await self._ledger.mark_unknown(self._key, epoch, reason))
+        raise later(0)
 
     async def _reconcile(self, doubt: InDoubt) -> WriteResult:
         """Settle an uncertain write by reading the issue."""
         if doubt.state is OperationState.DISPATCHED:
-            _must(await self._ledger.mark_unknown(self._key, doubt.epoch, "attempt lost"))
+            must(await self._ledger.mark_unknown(self._key, doubt.epoch, "attempt lost"))
         if doubt.state is OperationState.ATTENTION:
-            return _unknown_result()
+            return unknown_result()
         try:
             reading = await self._reading()
         except (TrackerRefused, TrackerTimeout, TrackerUnavailable):
@@ -273,23 +280,23 @@ class LabelWrite:
         if reading.effect is None:
             return await self._absent(doubt)
         receipt = self._receipt(doubt.epoch, reading.effect, (), reading.issue)
-        _must(await self._ledger.reconcile(self._key, doubt.epoch, present=True, receipt=receipt))
+        must(await self._ledger.reconcile(self._key, doubt.epoch, present=True, receipt=receipt))
         return await self._applied(receipt, replayed=False)
 
     async def _absent(self, doubt: InDoubt) -> WriteResult:
         """Absence proves something only after the quiet period; then it may be sent again."""
         moved = await self._ledger.reconcile(self._key, doubt.epoch, present=False)
         if moved.code is MoveCode.TOO_EARLY:
-            raise _later(min(moved.retry_after_seconds, self._pause(doubt)))
+            raise later(min(moved.retry_after_seconds, self._pause(doubt)))
         if doubt.exhausted:
             return await self._give_up("absent after every permitted dispatch")
-        _must(moved)
-        raise _later(0)
+        must(moved)
+        raise later(0)
 
     async def _wait_or_give_up(self, doubt: InDoubt) -> WriteResult:
         """While the quiet period lasts, read again later; then a person has to look."""
         if doubt.quiet_for_seconds > 0:
-            raise _later(min(doubt.quiet_for_seconds, self._pause(doubt)))
+            raise later(min(doubt.quiet_for_seconds, self._pause(doubt)))
         return await self._give_up("the issue cannot be read")
 
     def _pause(self, doubt: InDoubt) -> float:
@@ -314,11 +321,11 @@ class LabelWrite:
         except TrackerRefused:
             return True
         except (TrackerTimeout, TrackerUnavailable):
-            raise _later(RETRY_SECONDS) from None
+            raise later(RETRY_SECONDS) from None
 
     async def _give_up(self, reason: str) -> WriteResult:
         await self._ledger.attention(self._key, reason, OWNER)
-        return _unknown_result()
+        return unknown_result()
 
     async def _settled(self, answer: Settled) -> WriteResult:
         """Answer a repeat with the first receipt."""
@@ -329,7 +336,7 @@ class LabelWrite:
         if answer.receipt is not None:
             return await self._applied(answer.receipt, replayed=True)
         if answer.state is OperationState.CANCELLED:
-            return _refused(answer.reason or "the operation was given up before")
+            return refused(answer.reason or "the operation was given up before")
         # It was applied so long ago that only the digest of its receipt is left.
         evidence = receipt_evidence(self._request, answer.receipt_digest or "")
         return WriteResult(outcome=WriteOutcome.APPLIED, replayed=True, evidence=evidence)
@@ -359,30 +366,6 @@ def call_seconds(services: Services, request: WriteRequest) -> float:
     return min(seconds, services.ledger.timings.lease_seconds / CALLS_A_LEASE)
 
 
-def _told(code: str) -> tuple[str, str | None]:
-    """Return the reason for a refusal, and who has to look at it, if anybody."""
-    reason = f"{TARGET_GONE}: {code}" if code in GONE_CODES else code
-    return reason, OWNER if code in PERMISSION_CODES else None
-
-
-def _refused(detail: str) -> WriteResult:
-    return WriteResult(outcome=WriteOutcome.REFUSED, detail=detail)
-
-
-def _unknown_result() -> WriteResult:
-    return WriteResult(outcome=WriteOutcome.UNKNOWN, detail="the write's outcome needs a person")
-
-
-def _must(moved: Moved) -> None:
-    """Go on only if the ledger moved; an attempt that lost its epoch starts over."""
-    if not moved:
-        raise _later(moved.retry_after_seconds or RETRY_SECONDS)
-
-
-def _later(seconds: float) -> ApplicationError:
-    """Return the error that makes Temporal try the activity again after `seconds`."""
-    return ApplicationError(
-        "the ledger makes this attempt wait",
-        type="try_later",
-        next_retry_delay=timedelta(seconds=max(seconds, 0.05)),
-    )
+def _clock() -> float:
+    """Return the time in seconds, by a clock that nobody sets."""
+    return asyncio.get_running_loop().time()

@@ -22,7 +22,8 @@ from typing import Final
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.label_write import LEFT_BEHIND, OWNER
+from activities.label_answers import OWNER
+from activities.label_write import LEFT_BEHIND
 from activities.services import Services
 from triage.contracts.canonical import short_hash
 from triage.storage.judgement import quiet_for_seconds
@@ -33,7 +34,7 @@ from triage.trackers.base import TrackerRefused, TrackerTimeout, TrackerUnavaila
 from triage.trackers.read_back import ReadBack
 
 RUN_OVER: Final = "its run is over"
-ABSENT: Final = "its run is over, and its labels are not on the issue"
+ABSENT: Final = f"{RUN_OVER}, and not all of its labels are on the issue"
 BEGUN: Final = f"{RUN_OVER}, {LEFT_BEHIND}"
 UNREADABLE: Final = "its run is over, and the issue cannot be read"
 

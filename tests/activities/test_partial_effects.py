@@ -9,8 +9,9 @@ from typing import Final
 import pytest
 from temporalio.exceptions import ApplicationError
 
+from activities.label_answers import OWNER
 from activities.label_rows import approval_row, operation_row
-from activities.label_write import LEFT_BEHIND, OWNER, WRITES_STOPPED
+from activities.label_write import LEFT_BEHIND, WRITES_STOPPED
 from tests.activities.scripted_tracker import Add
 from tests.activities.writing import Writing
 from triage.contracts.payloads import WriteOutcome, WriteRequest

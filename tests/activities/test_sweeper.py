@@ -12,7 +12,7 @@ import pytest
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.testing import WorkflowEnvironment
 
-from activities.label_write import OWNER
+from activities.label_answers import OWNER
 from activities.services import Services
 from activities.sweeper import (
     ABSENT,
