@@ -116,7 +116,6 @@ class LabelWrite:
 
     async def _last_look(self, epoch: int) -> WriteResult | None:
         """Return why the write must not be sent, having given up the reservation."""
-        self._send_by = _clock() + self._services.ledger.timings.lease_seconds / CALLS_A_LEASE
         try:
             async with asyncio.timeout(self._seconds):
                 reading = await self._reading()
@@ -125,6 +124,7 @@ class LabelWrite:
             return await self._refused_to_show(epoch, error.code)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
             raise later(RETRY_SECONDS) from None
+        self._send_by = _clock() + self._services.ledger.timings.lease_seconds / CALLS_A_LEASE
         self._left = self._sent_before and reading.is_begun
         if reading.issue.content_digest != self._request.content_digest:
             reason = "the issue changed after it was shown"
