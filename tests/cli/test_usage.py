@@ -18,6 +18,7 @@ COMMANDS = [
     "explain",
     "approve",
     "reject",
+    "resume",
     "issues",
     "keys",
     "operations",

@@ -17,6 +17,7 @@ from triage.cli import (
     data_commands,
     key_commands,
     operator_commands,
+    resume_command,
     run_commands,
     stack_commands,
 )
@@ -44,6 +45,7 @@ app = typer.Typer(
 for commands in (
     stack_commands,
     run_commands,
+    resume_command,
     data_commands,
     key_commands,
     operator_commands,
