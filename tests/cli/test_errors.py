@@ -8,6 +8,7 @@ from triage.connection import NamespaceNotFound
 from triage.contracts.base import ContractError
 from triage.embedded import EmbeddedError, PortBusy
 from triage.evaluation.fixture import FixtureError
+from triage.evaluation.investigate import RunFailed
 from triage.settings import SettingsError
 from triage.storage.errors import StorageMisconfigured, StorageRejected, StorageUnavailable
 from triage.trackers.base import TrackerRefused, TrackerTimeout
@@ -17,6 +18,7 @@ CASES: list[tuple[Exception, int]] = [
     (ContractError("no"), 2),
     (SettingsError("TRIAGE_X: no", "TRIAGE_Y: no"), 2),
     (FixtureError("no"), 2),
+    (RunFailed("no"), 1),
     (PortBusy(7233), 2),
     (EmbeddedError("no"), 3),
     (NamespaceNotFound("no"), 3),

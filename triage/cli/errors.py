@@ -121,6 +121,7 @@ _KNOWN: Final[dict[str, Callable[[BaseException], CliError]]] = {
     "triage.embedded.PortBusy": _told(InputError),
     "triage.embedded.EmbeddedError": _told(UnreachableError, _DOCTOR),
     "triage.evaluation.fixture.FixtureError": _told(InputError),
+    "triage.evaluation.investigate.RunFailed": _told(RefusedError),
     "triage.signing.keys.SigningError": _told(InputError),
     "triage.storage.errors.StorageUnavailable": _told(UnreachableError, _DOCTOR),
     "triage.storage.errors.StorageMisconfigured": _told(UnreachableError, _DOCTOR),
