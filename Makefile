@@ -10,11 +10,11 @@ TEST_JOBS ?= 2
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check proofs lock histories clean
+.PHONY: help setup demo test check proofs evaluate-differential lock histories clean
 
 help: ## show what can be made
-	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /\1\t/' \
-	  | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
+	  | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-21s %s\n' "$$name" "$$text"; done
 
 setup: $(STAMP) ## make .venv with everything in it, triage and temporal included
 
@@ -26,6 +26,9 @@ test: check ## the checks, then every test
 
 proofs: $(STAMP) ## the long forms of the proofs in docs/reliability.md: minutes, not in CI
 	$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
+
+evaluate-differential: $(STAMP) ## 3,000 random scripts against the independent model; DIFFERENTIAL_ARGS="--seed N"
+	$(BIN)/python -m tests.evaluation.differential --cases 3000 $(DIFFERENTIAL_ARGS)
 
 check: $(STAMP) ## formatter, linter, types, import arrows
 	$(BIN)/ruff format --check .
