@@ -1,0 +1,90 @@
+"""What new rules would allow that the old ones do not: only that needs a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from triage.contracts.options import BudgetLimits, Mode
+from triage.policy.rules import BUILTIN_RULES, LabelEffect
+from triage.policy.widening import Widening, Widens, widenings
+
+CONTROL, DESCRIPTIVE = LabelEffect.CONTROL, LabelEffect.DESCRIPTIVE
+OLD = BUILTIN_RULES.model_copy(
+    update={
+        "labels": {"bug": DESCRIPTIVE, "deploy": CONTROL},
+        "approvers": ("ann", "bob"),
+        "approvals_required": 2,
+        "tools_off": ("apply_labels",),
+        "repositories": {"acme/api": Mode.APPROVE, "acme/quiet": Mode.SHADOW},
+    }
+)
+
+CASES: dict[str, tuple[dict[str, object], list[Widening]]] = {
+    "nothing": ({}, []),
+    "a tool on": ({"tools_off": ()}, [Widening(Widens.TOOL, "apply_labels", "off", "on")]),
+    "a tool off": ({"tools_off": ("apply_labels", "lookup_component_owner")}, []),
+    "a new label": (
+        {"labels": {**OLD.labels, "docs": DESCRIPTIVE}},
+        [Widening(Widens.LABEL, "docs", "none", "descriptive")],
+    ),
+    "a new control label": ({"labels": {**OLD.labels, "merge": CONTROL}}, []),
+    "another effect": (
+        {"labels": {"bug": DESCRIPTIVE, "deploy": DESCRIPTIVE}},
+        [Widening(Widens.EFFECT, "deploy", "control", "descriptive")],
+    ),
+    "a label less": ({"labels": {"deploy": CONTROL}}, []),
+    "another spelling of a label": (
+        {"labels": {"BUG": DESCRIPTIVE}},
+        [Widening(Widens.LABEL, "BUG", "none", "descriptive")],
+    ),
+    "one approver more": (
+        {"approvers": ("ann", "bob", "eve")},
+        [Widening(Widens.APPROVER, "eve", "may not approve", "may approve")],
+    ),
+    "the same approvers": ({"approvers": ("@Bob", "ANN")}, []),
+    "one approver less": ({"approvers": ("ann",)}, []),
+    "no approvers named": (
+        {"approvers": ()},
+        [Widening(Widens.APPROVER, "", "2 people", "anybody trusted")],
+    ),
+    "fewer required": (
+        {"approvals_required": 1},
+        [Widening(Widens.APPROVER, "", "2 people required", "1 required")],
+    ),
+    "a mode up": (
+        {"mode": Mode.APPROVE},
+        [Widening(Widens.MODE, "", "suggest", "approve")],
+    ),
+    "a mode down": ({"mode": Mode.SHADOW}, []),
+    "a repository up": (
+        {"repositories": {"acme/api": Mode.APPROVE, "acme/quiet": Mode.SUGGEST}},
+        [Widening(Widens.MODE, "acme/quiet", "shadow", "suggest")],
+    ),
+    "a repository that loses its own mode": (
+        {"repositories": {"acme/api": Mode.APPROVE}},
+        [Widening(Widens.MODE, "acme/quiet", "shadow", "suggest")],
+    ),
+    "a repository down": ({"repositories": {**OLD.repositories, "acme/api": Mode.SHADOW}}, []),
+    "more to spend": ({"budget": BudgetLimits(tokens=1)}, []),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_widens(name: str) -> None:
+    """Tools, labels, effects, approvers and modes widen rules; nothing else does."""
+    changes, expected = CASES[name]
+    assert expected == [*widenings(OLD, OLD.model_copy(update=changes))]
+
+
+def test_all_of_it_is_named() -> None:
+    """A change that widens several things names each of them, in a fixed order."""
+    new = OLD.model_copy(update={"tools_off": (), "approvers": (), "mode": Mode.APPROVE})
+    kinds = [widening.kind for widening in widenings(OLD, new)]
+    assert ["approver", "mode", "tool"] == kinds
+
+
+def test_going_back_widens_again() -> None:
+    """Rules that were narrowed are wider than the narrow ones when they come back."""
+    narrow = OLD.model_copy(update={"labels": {}})
+    assert () == widenings(OLD, narrow)
+    assert ["label"] == [widening.kind for widening in widenings(narrow, OLD)]

@@ -1,0 +1,337 @@
+"""Rules that people write: the tables of a TOML file, checked, become `Rules`.
+
+Why it exists: what a maintainer meant must be what the loop is held to, or nothing. So every table
+and key is known, every mistake is named with its line and what to do, and a label whose effect is
+not known for sure counts as one that triggers automation. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from pydantic import Field, ValidationError
+
+from triage.contracts.base import Contract, Name, NonEmpty
+from triage.contracts.canonical import digest_of
+from triage.contracts.options import BudgetLimits, Count, Grounding, Mode
+from triage.contracts.wording import in_words
+from triage.policy.rules import (
+    BUILTIN_RULES,
+    MAX_APPROVERS,
+    LabelEffect,
+    OwnerRule,
+    Rules,
+    TopicRule,
+)
+from triage.policy.toml_lines import line_of
+
+TABLES: Final = frozenset(
+    {"approvals", "budget", "labels", "owners", "policy", "repositories", "tools", "topics"}
+)
+"""The tables that a rules file may hold."""
+
+ANY: Final = "*"
+"""The key of the owner, or of the topic, that stands for all that are not named."""
+
+MAX_FILE_BYTES: Final = 1_048_576
+MAX_LABELS: Final = 1_000
+MAX_LABEL_CHARS: Final = 50
+"""As long as GitHub lets a label's name be."""
+SECURITY_ROUTE: Final = "security_review"
+"""The route that nothing may lower an issue from, so every set of routes has it."""
+
+Hours = Annotated[int, Field(ge=1, le=90 * 24)]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RuleFinding:
+    """Something about a rules file that a person should know.
+
+    Attributes:
+        line: counted from 1; 0 if it concerns the file as a whole.
+        where: the table and key, such as ``labels.bug``.
+        message: what is wrong.
+        hint: what to do.
+    """
+
+    line: int
+    where: str
+    message: str
+    hint: str
+
+    def __str__(self) -> str:
+        place = f"line {self.line}: " if self.line else ""
+        return f"{place}{self.where}: {self.message}; {self.hint}"
+
+
+class RulesFileError(Exception):
+    """A rules file that cannot be used; nothing of it takes effect."""
+
+    def __init__(self, *findings: RuleFinding) -> None:
+        super().__init__("\n".join(map(str, findings)))
+        self.findings = findings
+
+
+@dataclass(frozen=True, slots=True)
+class RulesFile:
+    """Rules as a file holds them, and what is odd about it."""
+
+    rules: Rules
+    warnings: tuple[RuleFinding, ...]
+
+
+class _Policy(Contract):
+    name: Name = "rules"
+    routes: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100)] = BUILTIN_RULES.routes
+    mode: Mode = Mode.SUGGEST
+    max_steps: Count = BUILTIN_RULES.max_steps
+    max_model_retries: Count = BUILTIN_RULES.max_model_retries
+    grounding: Grounding = Grounding.CITED
+    evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = 30
+
+
+class _Approvals(Contract):
+    required: Annotated[int, Field(ge=1, le=10)] = 1
+    approvers: Annotated[tuple[Name, ...], Field(max_length=MAX_APPROVERS)] = ()
+    window_hours: Hours | None = None
+    reminder_hours: Hours = 24
+    escalation_hours: Hours = 48
+
+
+class _Owner(Contract):
+    owner: Name
+    labels: tuple[Name, ...] = ()
+    evidence_id: Name | None = None
+
+
+class _Topic(Contract):
+    route: Name
+    owner: Name
+    review_required: bool | None = None
+    policy_id: Name | None = None
+    evidence_id: Name | None = None
+
+
+class _File(Contract):
+    policy: _Policy = _Policy()
+    approvals: _Approvals = _Approvals()
+    budget: BudgetLimits = BudgetLimits()
+    labels: Annotated[dict[Name, str], Field(max_length=MAX_LABELS)] = Field(default_factory=dict)
+    owners: Annotated[dict[NonEmpty, _Owner], Field(max_length=10_000)] = Field(
+        default_factory=dict
+    )
+    topics: Annotated[dict[NonEmpty, _Topic], Field(max_length=1_000)] = Field(default_factory=dict)
+    repositories: Annotated[dict[Name, Mode], Field(max_length=10_000)] = Field(
+        default_factory=dict
+    )
+    tools: dict[Name, bool] = Field(default_factory=dict)
+
+
+def read_rules(text: str, tools: Collection[str]) -> RulesFile:
+    """Read a rules file.
+
+    Args:
+        text: the file.
+        tools: the names of the registered tools.
+
+    Raises:
+        RulesFileError: with every mistake that was found, each with its line.
+    """
+    table = _table(text)
+    problems = _Problems(text)
+    try:
+        file = _File.model_validate_json(json.dumps(table, default=_no_json))
+    except ValidationError as error:
+        raise RulesFileError(*problems.of(error)) from None
+    found = sorted({*_contradictions(file, problems, tools)})
+    if found:
+        raise RulesFileError(*found)
+    return RulesFile(_rules(file), tuple(sorted(_oddities(file, problems))))
+
+
+def _table(text: str) -> dict[str, Any]:
+    if len(text.encode("utf-8", "replace")) > MAX_FILE_BYTES:
+        message, hint = f"is larger than {MAX_FILE_BYTES} bytes", "split the repositories"
+        raise RulesFileError(RuleFinding(0, "the file", message, hint))
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        place = re.search(r"\(at line (\d+)", str(error))
+        line = int(place[1]) if place else 0
+        raise RulesFileError(RuleFinding(line, "the file", "is not TOML", "correct it")) from None
+    return {name: value for name, value in table.items() if _is_rules(name, value)}
+
+
+def _is_rules(name: str, value: object) -> bool:
+    """Settings may stand in the same file; they are no tables."""
+    return name in TABLES or isinstance(value, dict | list)
+
+
+def _no_json(value: object) -> str:
+    """Dates and times are no values of any rule: their place is named as one of the wrong type."""
+    return f"\0{type(value).__name__}"
+
+
+class _Problems:
+    """Findings about one file."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def at(self, path: tuple[str | int, ...], message: str, hint: str) -> RuleFinding:
+        """Return a finding about a key."""
+        where = ".".join(_shown(part) for part in path)
+        return RuleFinding(line_of(self._text, path) or 0, where, message, hint)
+
+    def of(self, error: ValidationError) -> list[RuleFinding]:
+        """Return what is wrong with the file's shape."""
+        found = error.errors(include_url=False, include_input=False)
+        return sorted(self._of(dict(problem)) for problem in found)
+
+    def _of(self, problem: dict[str, Any]) -> RuleFinding:
+        path = tuple(part for part in problem["loc"] if part != "[key]")
+        if problem["type"] == "extra_forbidden":
+            known = TABLES if len(path) == 1 else _known_keys(path[0])
+            return self.at(path, "is not known", f"known are {', '.join(sorted(known))}")
+        return self.at(path, in_words(problem), "correct the value")
+
+
+def _known_keys(table: str | int) -> Collection[str]:
+    models: dict[str | int, type[Contract]] = {
+        "policy": _Policy,
+        "approvals": _Approvals,
+        "budget": BudgetLimits,
+        "owners": _Owner,
+        "topics": _Topic,
+    }
+    return models[table].model_fields if table in models else ()
+
+
+def _shown(part: str | int) -> str:
+    """Show a name as TOML writes it; one with strange characters, escaped."""
+    name = str(part)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name[:100])
+
+
+def _contradictions(
+    file: _File, problems: _Problems, tools: Collection[str]
+) -> Iterator[RuleFinding]:
+    """Yield what no set of rules may say."""
+    if SECURITY_ROUTE not in file.policy.routes:
+        hint = f"add {SECURITY_ROUTE}: security reports always have a place to go"
+        yield problems.at(("policy", "routes"), f"lacks {SECURITY_ROUTE}", hint)
+    yield from _bad_labels(file, problems)
+    yield from _bad_entries(file, problems)
+    for name in file.tools:
+        if name not in tools:
+            yield problems.at(
+                ("tools", name), "is no tool", f"known are {', '.join(sorted(tools))}"
+            )
+    if 0 < len(file.approvals.approvers) < file.approvals.required:
+        hint = "name more approvers or require fewer"
+        yield problems.at(("approvals", "required"), "is more than there are approvers", hint)
+
+
+def _bad_entries(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
+    """Yield owners and topics that name what does not exist or may not be proposed."""
+    for path, owner in file.owners.items():
+        for label in owner.labels:
+            if _effect(file.labels.get(label)) is not LabelEffect.DESCRIPTIVE:
+                hint = f'list it under [labels] as "{LabelEffect.DESCRIPTIVE}", or take it out here'
+                message = f"names the label {_shown(label)}, which may not be proposed"
+                yield problems.at(("owners", path, "labels"), message, hint)
+    for name, topic in file.topics.items():
+        if topic.route not in file.policy.routes:
+            hint = f"known are {', '.join(file.policy.routes)}"
+            yield problems.at(("topics", name, "route"), "is no route of [policy]", hint)
+
+
+def _bad_labels(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
+    seen: dict[str, str] = {}
+    for label in file.labels:
+        if len(label) > MAX_LABEL_CHARS:
+            message = f"has more than {MAX_LABEL_CHARS} characters"
+            yield problems.at(("labels", label), message, "no tracker has such a label")
+        first = seen.setdefault(label.casefold(), label)
+        if first != label:
+            message = f"is the label {_shown(first)} in other letters"
+            yield problems.at(("labels", label), message, "trackers take them for one: keep one")
+
+
+def _oddities(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
+    """Yield what is permitted and may not be meant."""
+    for label, effect in file.labels.items():
+        if effect not in set(LabelEffect):
+            known = " or ".join(f'"{effect}"' for effect in LabelEffect)
+            yield problems.at(
+                ("labels", label), "has an unknown effect and counts as control", f"write {known}"
+            )
+    hours = file.approvals
+    window = hours.window_hours
+    if not hours.reminder_hours < hours.escalation_hours:
+        hint = "escalate after the reminder"
+        yield problems.at(("approvals", "escalation_hours"), "is not after the reminder", hint)
+    if window is not None and window <= hours.reminder_hours:
+        hint = "the wait ends before anybody is reminded"
+        yield problems.at(("approvals", "window_hours"), "is not after the reminder", hint)
+
+
+def _effect(written: str | None) -> LabelEffect:
+    """Return a label's effect; what is unknown may trigger anything."""
+    known = {effect.value: effect for effect in LabelEffect}
+    return known.get(written or "", LabelEffect.CONTROL)
+
+
+def _rules(file: _File) -> Rules:
+    policy, approvals = file.policy, file.approvals
+    hours = approvals.window_hours
+    return Rules(
+        **policy.model_dump(include=set(_Policy.model_fields)),
+        labels={name: _effect(effect) for name, effect in file.labels.items()},
+        owners={path: _owner(path, o) for path, o in file.owners.items() if path != ANY},
+        default_owner=_owner(ANY, file.owners.get(ANY, _Owner(owner="triage-team"))),
+        topics={name: _topic(name, t) for name, t in file.topics.items() if name != ANY},
+        default_topic=_topic(
+            ANY, file.topics.get(ANY, _Topic(route=SECURITY_ROUTE, owner="triage-team"))
+        ),
+        reminder_seconds=approvals.reminder_hours * 3600,
+        escalation_seconds=approvals.escalation_hours * 3600,
+        approval_window_seconds=None if hours is None else hours * 3600,
+        approvals_required=approvals.required,
+        approvers=approvals.approvers,
+        repositories=file.repositories,
+        tools_off=tuple(name for name, is_on in file.tools.items() if not is_on),
+        budget=file.budget,
+    )
+
+
+def _owner(path: str, given: _Owner) -> OwnerRule:
+    return OwnerRule(
+        owner=given.owner,
+        allowed_labels=given.labels,
+        evidence_id=given.evidence_id or _evidence_id("owners", path),
+    )
+
+
+def _topic(name: str, given: _Topic) -> TopicRule:
+    return TopicRule(
+        route=given.route,
+        owner=given.owner,
+        evidence_id=given.evidence_id or _evidence_id("policy", name),
+        policy_id=given.policy_id,
+        review_required=given.review_required,
+    )
+
+
+def _evidence_id(kind: str, key: str) -> str:
+    """Return the id of an entry: readable where the key is a plain word, else by digest."""
+    if key == ANY:
+        return f"{kind}-default"
+    if re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", key) and key != "default":
+        return f"{kind}-{key}"
+    return f"{kind}-{digest_of(key).removeprefix('sha256:')[:12]}"

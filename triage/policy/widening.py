@@ -1,0 +1,103 @@
+"""What new rules would allow that the old ones do not.
+
+Why it exists: whoever can change a file in a repository could otherwise give a model more to write,
+or themselves a vote. Rules that widen anything wait until a person has accepted them; rules that
+only narrow need nobody. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from triage.contracts.options import MODES, Mode
+from triage.policy.rules import LabelEffect, Rules
+
+
+class Widens(StrEnum):
+    """What kind of thing becomes possible."""
+
+    TOOL = "tool"
+    LABEL = "label"
+    EFFECT = "effect"
+    APPROVER = "approver"
+    MODE = "mode"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Widening:
+    """One thing that becomes possible.
+
+    Attributes:
+        kind: what kind of thing.
+        name: which tool, label, approver or repository; empty for all of them.
+        before: what the old rules say.
+        after: what the new rules say.
+    """
+
+    kind: Widens
+    name: str
+    before: str
+    after: str
+
+
+_ORDER: Final[Mapping[Mode, int]] = {mode: rank for rank, mode in enumerate(MODES)}
+
+
+def widenings(old: Rules, new: Rules) -> tuple[Widening, ...]:
+    """Return everything that `new` allows and `old` does not, sorted; empty if there is nothing."""
+    return tuple(
+        sorted(
+            [
+                *_tools(old, new),
+                *_labels(old, new),
+                *_approvers(old, new),
+                *_modes(old, new),
+            ]
+        )
+    )
+
+
+def _tools(old: Rules, new: Rules) -> Iterator[Widening]:
+    for name in {*old.tools_off} - {*new.tools_off}:
+        yield Widening(Widens.TOOL, name, "off", "on")
+
+
+def _labels(old: Rules, new: Rules) -> Iterator[Widening]:
+    for name, effect in new.labels.items():
+        before = old.labels.get(name)
+        if effect is not LabelEffect.DESCRIPTIVE or before is LabelEffect.DESCRIPTIVE:
+            continue
+        if before is None:
+            yield Widening(Widens.LABEL, name, "none", effect.value)
+        else:
+            yield Widening(Widens.EFFECT, name, before.value, effect.value)
+
+
+def _approvers(old: Rules, new: Rules) -> Iterator[Widening]:
+    if old.approvers and not new.approvers:
+        yield Widening(Widens.APPROVER, "", f"{len(old.approvers)} people", "anybody trusted")
+    known = {_folded(name) for name in old.approvers}
+    if old.approvers:
+        for name in new.approvers:
+            if _folded(name) not in known:
+                yield Widening(Widens.APPROVER, name, "may not approve", "may approve")
+    if new.approvals_required < old.approvals_required:
+        before, after = old.approvals_required, new.approvals_required
+        yield Widening(Widens.APPROVER, "", f"{before} people required", f"{after} required")
+
+
+def _folded(login: str) -> str:
+    return "".join(login.split()).lstrip("@").casefold()
+
+
+def _modes(old: Rules, new: Rules) -> Iterator[Widening]:
+    if _ORDER[new.mode] > _ORDER[old.mode]:
+        yield Widening(Widens.MODE, "", old.mode.value, new.mode.value)
+    for name in {*old.repositories, *new.repositories}:
+        before = old.repositories.get(name, old.mode)
+        after = new.repositories.get(name, new.mode)
+        if _ORDER[after] > _ORDER[before]:
+            yield Widening(Widens.MODE, name, before.value, after.value)
