@@ -1,4 +1,4 @@
-"""Settles writes whose run is over, and removes content that has expired.
+"""Settles writes whose run is over, and removes what was kept for long enough.
 
 Why it exists: a write is carried by its run's activity, and whoever terminates the run ends that
 too. The row stays, perhaps with an effect that nobody saw. So every write worker looks through the
@@ -29,6 +29,7 @@ from triage.contracts.canonical import short_hash
 from triage.storage.judgement import quiet_for_seconds
 from triage.storage.leftovers import Closing, find_leftovers
 from triage.storage.operations import MoveCode, Moved, OperationRecord
+from triage.storage.retention import purge_settled
 from triage.storage.transitions import OperationState
 from triage.trackers.base import TrackerRefused, TrackerTimeout, TrackerUnavailable
 from triage.trackers.read_back import ReadBack
@@ -50,6 +51,8 @@ _OVER: Final = frozenset(
 )
 _RPC_TIMEOUT: Final = timedelta(seconds=5)
 _PAGE: Final = 200
+PURGE_LIMIT: Final = 100
+"""They go in one transaction, which keeps others from writing."""
 _log = logging.getLogger(__name__)
 
 
@@ -81,6 +84,7 @@ class Swept:
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     documents: int = 0
     evidence: int = 0
+    purged: int = 0
 
 
 class Sweeper:
@@ -113,7 +117,15 @@ class Sweeper:
             outcomes=outcomes,
             documents=await self._services.documents.purge_expired(),
             evidence=await self._services.evidence.purge_expired(),
+            purged=await self._purge(),
         )
+
+    async def _purge(self) -> int:
+        """Leave only digests of writes that were settled long ago; a pass takes some of them."""
+        store = self._services.store
+        async with store.read() as connection:
+            now = await store.now(connection)
+        return await purge_settled(store, now - self._services.ledger_retention, PURGE_LIMIT)
 
     async def _outcome(self, record: OperationRecord) -> Outcome:
         """Settle one write; no trouble with it keeps a pass from the next one."""

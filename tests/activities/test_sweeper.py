@@ -17,6 +17,7 @@ from activities.services import Services
 from activities.sweeper import (
     ABSENT,
     BEGUN,
+    PURGE_LIMIT,
     RUN_OVER,
     UNREADABLE,
     Outcome,
@@ -39,7 +40,7 @@ from tests.workflow.world import SERVER_FLAGS, binary
 from triage.storage.audit_verify import verify
 from triage.storage.documents import DocumentKind, Unavailable
 from triage.storage.errors import StorageUnavailable
-from triage.storage.operations import InDoubt, Reserved
+from triage.storage.operations import InDoubt, Reserved, Settled
 from triage.storage.transitions import OperationState as S
 
 OPEN = [S.RESERVED, S.DISPATCHED, S.UNKNOWN, S.RECONCILED_ABSENT]
@@ -289,6 +290,24 @@ async def test_many_writes_are_looked_through(
     keys = {await left.row(await left.terminated(), S.RESERVED) for _ in range(5)}
     left.pass_time(LEASE + A_MOMENT)
     assert dict.fromkeys(keys, Outcome.CANCELLED) == (await left.sweep()).outcomes
+
+
+async def test_writes_that_were_settled_long_ago_leave_their_digests(left: Leftovers) -> None:
+    """Past the ledger's retention a settled write goes, some a pass, audited, and never returns."""
+    run, writes = await left.run(), PURGE_LIMIT + 1
+    rows = [operation_row(run, f"label {n}") for n in range(writes)]
+    for row in rows:
+        answer = await left.services.ledger.reserve(row, approval_row(row))
+        assert isinstance(answer, Reserved)
+        assert await left.services.ledger.cancel(row.operation_key, answer.epoch)
+    left.pass_time(left.services.ledger_retention - timedelta(hours=1))
+    assert Swept() == await left.sweep()
+    left.pass_time(timedelta(hours=2))
+    passes = [(await left.sweep()).purged for _ in range(3)]
+    assert [PURGE_LIMIT, 1, 0] == passes
+    assert () == await left.services.ledger.list()
+    again = await left.services.ledger.reserve(rows[0], approval_row(rows[0]))
+    assert Settled(state=S.CANCELLED, receipt=None, receipt_digest=None, purged=True) == again
 
 
 async def test_expired_content_is_removed(left: Leftovers) -> None:
