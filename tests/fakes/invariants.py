@@ -118,9 +118,13 @@ def one_use(facts: Facts) -> Iterator[str]:
 def ended(facts: Facts, *, settled: bool) -> Iterator[str]:
     """I4: every operation is over or a person is asked; before that time, it may be under way."""
     for key, record in facts.operations.items():
-        if record.state is _S.ATTENTION and not (record.attention_at and record.reason):
-            yield f"I4: {key} needs attention without a reason or a time"
-        elif settled and record.state not in SETTLED and record.attention_at is None:
+        asked = record.attention_at is not None
+        told = bool(record.attention_owner and record.reason)
+        if (asked or record.state is _S.ATTENTION) and not (asked and told):
+            yield f"I4: {key} needs attention without a reason, an owner or a time"
+        # Absent, with a name and a reason: a person has looked, and that was that.
+        looked_at = record.state is _S.RECONCILED_ABSENT and told
+        if settled and record.state not in SETTLED and not (asked or looked_at):
             yield f"I4: {key} is still {record.state}"
 
 

@@ -187,6 +187,17 @@ BREACHES: list[tuple[str, str, Callable[[Facts], Facts]]] = [
     ("I4", "still unknown", lambda f: record(f, state=OperationState.UNKNOWN)),
     ("I4", "still reserved", lambda f: record(f, state=OperationState.RESERVED)),
     ("I4", "without a reason", lambda f: record(f, state=OperationState.ATTENTION)),
+    ("I4", "without a reason", lambda f: record(f, attention_at=LATER, reason="why")),
+    (
+        "I4",
+        "still unknown",
+        lambda f: record(f, state=OperationState.UNKNOWN, attention_owner="ann", reason="why"),
+    ),
+    (
+        "I4",
+        "still reconciled_absent",
+        lambda f: record(f, state=OperationState.RECONCILED_ABSENT, attention_owner="ann"),
+    ),
     ("I5", "without a receipt", lambda f: record(f, receipt=None)),
     ("I5", "without a receipt", lambda f: record(f, receipt=b"{}")),
     ("I5", "never had the labels", lambda f: receipt(f, after=["bug", "component:api"])),
@@ -265,10 +276,13 @@ def test_a_commit_that_the_store_was_read_too_early_for_waits(facts: Facts) -> N
 
 
 def test_attention_and_time_excuse_an_open_write(facts: Facts) -> None:
-    """A write that a person was asked about, or that has time left, is no breach."""
+    """A write that a person was asked about, has looked at, or that has time left is no breach."""
     unknown: OperationRecord = replace(facts.operations[KEY], state=OperationState.UNKNOWN)
-    asked = replace(unknown, state=OperationState.ATTENTION, attention_at=LATER, reason="unread")
-    assert [] == list(ended(replace(facts, operations={KEY: asked}), settled=True))
+    told = replace(unknown, attention_owner="ann", reason="unread")
+    asked = replace(told, state=OperationState.ATTENTION, attention_at=LATER)
+    looked_at = replace(told, state=OperationState.RECONCILED_ABSENT)
+    for over in (asked, looked_at):
+        assert [] == list(ended(replace(facts, operations={KEY: over}), settled=True))
     assert [] == list(ended(replace(facts, operations={KEY: unknown}), settled=False))
 
 
