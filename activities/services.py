@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
@@ -22,6 +24,8 @@ from triage.trackers.base import Tracker
 
 SHARED = ""
 """The scope of documents that belong to no single run: rules and scripts."""
+SCRIPTS_KEPT: Final = 64
+"""A run asks for its script at each step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,7 @@ class Services:
     write_timeout: timedelta = timedelta(seconds=20)
     ledger_retention: timedelta = timedelta(days=90)
     _rules: dict[str, Rules] = field(default_factory=dict)
+    _scripts: OrderedDict[str, list[JsonValue]] = field(default_factory=OrderedDict)
 
     @property
     def switches(self) -> Switches:
@@ -79,7 +84,18 @@ class Services:
         return self._rules[digest]
 
     async def load_script(self, digest: str) -> list[JsonValue] | None:
-        """Return the recorded decisions stored under `digest`, or None."""
+        """Return the recorded decisions stored under `digest`, or None; not to be changed."""
+        if (known := self._scripts.get(digest)) is not None:
+            self._scripts.move_to_end(digest)
+            return known
+        script = await self._read_script(digest)
+        if script is not None:
+            self._scripts[digest] = script
+            if len(self._scripts) > SCRIPTS_KEPT:
+                self._scripts.popitem(last=False)
+        return script
+
+    async def _read_script(self, digest: str) -> list[JsonValue] | None:
         found = await self.documents.get(SHARED, DocumentKind.SCRIPT, digest)
         if not isinstance(found, Document):
             return None
