@@ -64,6 +64,14 @@ def test_a_request_that_is_none(triage: Triage, name: str) -> None:
     assert answer.err.replace("\n", "").isprintable()
 
 
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 1_000])
+def test_a_workflow_id_that_is_none(triage: Triage, name: str) -> None:
+    """An empty, invisible or endless --id is refused before anything is sent."""
+    answer = triage("start", "-", "--id", name, stdin=_with())
+    assert (2, "") == (answer.status, answer.out)
+    assert "workflow id" in answer.err
+
+
 def test_an_id_that_cannot_be_used_has_a_way_out(triage: Triage) -> None:
     """Where a request's id makes no workflow id, the message says what does, and that works."""
     data, _ = BAD_REQUESTS["long-id"]

@@ -25,6 +25,7 @@ def test_everything_is_well(stack: Stack) -> None:
         "attributes",
         "workers",
         "database",
+        "writes",
         "model",
         "tracker",
         "approvals",
@@ -43,7 +44,29 @@ def test_no_server(triage: Triage) -> None:
     assert 3 == answer.status
     assert "fail  server" in answer.out
     assert "triage up" in answer.out
-    assert "ok    database" in answer.out
+    assert "warn  database" in answer.out
+
+
+def test_another_folder_is_named(triage: Triage, tmp_path: Path) -> None:
+    """Whoever looks from elsewhere sees in which folder and database nothing is, and what to do."""
+    home = tmp_path / "elsewhere"
+    answer = triage("doctor", "--format", "json", env={"TRIAGE_HOME": str(home)}, timeout=30)
+    rows = {row["check"]: row for row in answer.json()}
+    assert f"data in {home}, which is not there yet" in rows["settings"]["detail"]
+    assert f"SQLite {home / 'triage.db'}: none is there yet" == rows["database"]["detail"]
+    assert "TRIAGE_HOME" in rows["database"]["advice"]
+
+
+def test_stopped_writes_are_told(triage: Triage) -> None:
+    """Whoever looks for what is wrong sees that writes are stopped, by whom, when and why."""
+    triage("writes", "stop", "--reason", "wrong labels", "--as", "ann")
+    triage("writes", "stop", "--reason", "abuse", "--as", "bob", "--tenant", "acme")
+    rows = triage("doctor", "--format", "json", timeout=30).json()
+    told = [(row["status"], row["detail"]) for row in rows if row["check"] == "writes"]
+    assert [
+        ("warn", "stopped for everybody, by ann"),
+        ("warn", "stopped for tenant acme, by bob"),
+    ] == [(status, detail.partition(" at ")[0]) for status, detail in told]
 
 
 def test_looking_changes_nothing(triage: Triage, tmp_path: Path) -> None:

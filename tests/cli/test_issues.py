@@ -46,6 +46,14 @@ def test_what_is_no_issue_is_refused(triage: Triage, arguments: tuple[str, ...])
     assert answer.err.startswith("error: ")
 
 
+def test_an_empty_tracker_says_where_it_is(triage: Triage, tmp_path: Path) -> None:
+    """Whoever finds nothing is told in which database, and how to open an issue."""
+    answer = triage("issues", "list")
+    assert (0, "") == (answer.status, answer.out)
+    assert f"there are no issues in local of SQLite {tmp_path / 'triage.db'}" in answer.err
+    assert "triage issues add --title TITLE --body TEXT" in answer.err
+
+
 def test_an_unknown_issue(triage: Triage) -> None:
     """An issue that does not exist is told with status 1."""
     answer = triage("issues", "show", "404")

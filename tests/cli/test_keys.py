@@ -106,8 +106,9 @@ def test_a_key_is_retired_for_good(triage: Triage) -> None:
     later = triage("keys", "retire", kid, "--at", "2099-01-01T00:00Z")
     now = triage("keys", "retire", kid)
     [entry] = triage("keys", "list", "--format", "json").json()
-    assert f"{kid} of ann: in use until 2090-01-01T00:00:00Z\n" == later.out
-    assert f"{kid} of ann: retired since {entry['retired_at']}\n" == now.out
+    assert f"{kid} of ann: in use until 2090-01-01 00:00 UTC\n" == later.out
+    day, minute = entry["retired_at"][:10], entry["retired_at"][11:16]
+    assert f"{kid} of ann: retired since {day} {minute} UTC\n" == now.out
     assert entry["retired_at"] < "2090"
     assert "." not in entry["retired_at"]
 
@@ -123,6 +124,14 @@ def test_what_cannot_be_retired(triage: Triage, arguments: list[str], status: in
     answer = triage("keys", "retire", *arguments)
     assert (status, "") == (answer.status, answer.out)
     assert "hint:" in answer.err
+
+
+def test_a_person_is_not_retired(triage: Triage) -> None:
+    """Whoever names a person is told which keys are theirs."""
+    kid = triage("keys", "new", "ann", "--format", "json").json()["entry"]["kid"]
+    answer = triage("keys", "retire", "ann")
+    assert (1, "") == (answer.status, answer.out)
+    assert f"theirs are: {kid}" in answer.err
 
 
 def test_a_key_that_others_may_read_signs_nothing(triage: Triage, tmp_path: Path) -> None:

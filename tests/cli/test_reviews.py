@@ -1,10 +1,20 @@
 """Checks approve, reject, operations and the tracker's issues around one real write."""
 
+import json
 import os
 import pwd
 from pathlib import Path
 
-from tests.cli.conftest import Stack, id_in
+import pytest
+
+from tests.cli.conftest import Answer, Stack, id_in
+from triage.cli import reviewing, sending
+from triage.cli.clients import Run
+from triage.cli.errors import RefusedError
+from triage.cli.output import Format
+from triage.cli.reviewing import Given
+from triage.cli.sending import Outcome
+from triage.contracts.approval import Review
 
 
 def test_an_operation_is_approved_once(stack: Stack, request_file: Path) -> None:
@@ -19,32 +29,113 @@ def test_an_operation_is_approved_once(stack: Stack, request_file: Path) -> None
     right = stack.triage("approve", name, "op-6", "--version", "6", "--format", "json")
     response = follower.finish().json()
     late = stack.triage("approve", name, "op-6", "--version", "6")
-    assert {"accepted": False, "code": "stale_version", "version": 6} == stale.json()
+    assert (False, "stale_version", 6) == _answered(stale)
+    assert "is pending at version 6, not 5" in stale.json()["reason"]
+    assert "is pending at version 6, not 5" in stale.err
     assert [1, 1, 1, 0, 1] == [a.status for a in (stale, other, forged, right, late)]
     assert "not_pending: the run is not waiting for this operation" in other.err
     assert "digest_mismatch" in forged.err
-    assert {"accepted": True, "code": "accepted", "version": 6} == right.json()
+    assert (True, "accepted", 6) == _answered(right)
+    assert (name, "op-6") == (
+        right.json()["workflow_id"],
+        right.json()["review"]["operation"]["operation_id"],
+    )
     assert ("completed", ["bug", "component:api"]) == (response["status"], response["labels"])
-    assert "has ended" in late.err
+    assert (
+        "has ended: no decision counts any more; op-6 at version 6 is applied already" in late.err
+    )
+
+
+def _answered(answer: Answer) -> tuple[bool, str, int]:
+    document = answer.json()
+    return document["accepted"], document["code"], document["version"]
 
 
 def test_a_reviewer_sees_the_exact_operation(stack: Stack, request_file: Path) -> None:
-    """Before anything is sent, the operation is shown: target, labels, version and digest."""
+    """All ways to look show the same: what is written, on what grounds, and the issue's text."""
     name = f"see-{id_in(request_file)}"
     follower = stack.waiting(request_file, name)
-    [state] = [stack.triage("show", name, "--format", "json").json()]
+    state = stack.triage("show", name, "--format", "json").json()
+    shown = stack.triage("show", name)
+    dry = stack.triage("approve", name, "op-6", "--version", "6", "--dry-run")
     answer = stack.triage("reject", name, "op-6", "--version", "6", "--note", "not ours")
     rejected = follower.finish().json()
     for part in (
         "op-6 at version 6: apply_labels",
         f"local:local#{id_in(request_file)}",
-        'after       "bug", "component:api"',
+        'changes     + "bug"\n              + "component:api"\n',
         state["pending"]["digest"],
+        "owners-api by lookup_component_owner (cited)",
+        '    | {"allowed_labels":["bug","component:api"],"owner":"backend-team"}',
+        "model's text, which nobody has checked (final)\n  route       bug",
+        "issue (the digest covers this text)",
+        "    | Every POST fails with status 500 since the last release.",
     ):
-        assert part in answer.err
-        assert part in "\n".join(follower.told)
+        for output in (answer.err, "\n".join(follower.told), shown.out, dry.out):
+            assert part in output
+    assert (0, "nothing was sent\n") == (dry.status, dry.err)
+    assert (name, True) == (state["workflow_id"], state["review"]["issue"]["covered_by_digest"])
     assert ("review_required", "approval_required") == (rejected["status"], rejected["failure"])
     assert f"rejected op-6 at version 6 as {pwd.getpwuid(os.getuid()).pw_name}\n" == answer.out
+
+
+def test_stopped_writes_are_not_approved(stack: Stack, request_file: Path) -> None:
+    """While writes are stopped whoever looks is told, and an approval is sent only on purpose."""
+    name = f"stopped-{id_in(request_file)}"
+    follower = stack.waiting(request_file, name)
+    stack.triage("writes", "stop", "--reason", "wrong labels", "--as", "ann")
+    try:
+        shown = stack.triage("show", name)
+        refused = stack.triage("approve", name, "op-6", "--version", "6", "--format", "json")
+        doctor = stack.triage("doctor", "--format", "json")
+        still = stack.triage("show", name, "--format", "json").json()
+        sent = stack.triage("approve", name, "op-6", "--version", "6", "--anyway")
+        response = follower.finish().json()
+    finally:
+        stack.triage("writes", "allow")
+    for text in (shown.out, refused.err, sent.err):
+        assert "warning: writes are stopped for everybody, by ann at " in text
+    [warning] = [row for row in doctor.json() if row["check"] == "writes"]
+    assert ("warn", True) == (warning["status"], "by ann at" in warning["detail"])
+    assert (1, False, False) == (
+        refused.status,
+        refused.json()["sent"],
+        refused.json()["accepted"],
+    )
+    assert "--anyway" in refused.err
+    assert (None, 0) == (still["response"], len(still["refusals"]))
+    assert (0, "policy_block") == (sent.status, response["failure"])
+
+
+def test_only_what_was_shown_is_approved(
+    stack: Stack,
+    request_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An edit between showing and sending is told: nothing that was not shown gets approved."""
+    name = f"race-{id_in(request_file)}"
+    follower = stack.waiting(request_file, name)
+    edited = json.loads(request_file.read_text()) | {"title": "Orders fail now and then"}
+    send = sending.send
+
+    async def late(run: Run, review: Review, version: int) -> Outcome:
+        await run.handle.signal("edit", edited)
+        return await send(run, review, version)
+
+    for variable in ("TEMPORAL_ADDRESS", "TRIAGE_HOME"):
+        monkeypatch.setenv(variable, stack.up.environment[variable])
+    monkeypatch.setattr(sending, "send", late)
+    given = Given("approve", "op-6", 6, "ann", None, None)
+    with pytest.raises(RefusedError) as caught:
+        reviewing.review(name, given, Format.TEXT)
+    assert "it changed after it was shown: " in str(caught.value)
+    assert "op-6 at version 6" in capsys.readouterr().err
+    pending = stack.triage("show", name, "--format", "json").json()["pending"]
+    assert ("op-6", 6) != (pending["operation_id"], pending["version"])
+    words = (pending["operation_id"], "--version", str(pending["version"]))
+    assert 0 == stack.triage("reject", name, *words).status
+    follower.finish()
 
 
 def test_a_blank_approver_is_no_one(stack: Stack) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.cli.text import shorten, visible
+from triage.cli.text import exact, fold, quoted, shorten, visible, wrap
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,54 @@ def test_every_character_has_a_shape_or_a_code() -> None:
 def test_a_cut_is_marked() -> None:
     """Text that was cut cannot be taken for the whole."""
     assert ("abc", "ab…") == (shorten("abc", 3), shorten("abcd", 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("", [""]),
+        ("short", ["short"]),
+        ("exactly10!", ["exactly10!"]),
+        ("cut at a blank", ["cut at a", "blank"]),
+        ("nothing_to_cut_at", ["nothing_to", "_cut_at"]),
+        ("a" + " " * 20 + "digest", ["a" + " " * 9, " " * 9, "digest"]),
+        ("日本語日本語日本語", ["日本語日本", "語日本語"]),
+        ("\x1b[31m red", ["\\u{1b}[31m", "red"]),
+    ],
+)
+def test_no_piece_reaches_the_edge(text: str, pieces: list[str]) -> None:
+    """A line is cut before a terminal would cut it, so that no rest stands at the left edge."""
+    assert pieces == fold(text, 10)
+
+
+def test_a_long_line_is_cut_at_once() -> None:
+    """A text without end takes no time to speak of, and nothing but blanks gets lost."""
+    text = "word " * 200_000
+    pieces = fold(text, 74)
+    assert text.split() == " ".join(pieces).split()
+
+
+def test_our_own_words_are_not_broken() -> None:
+    """A path in a sentence of ours can be copied, however narrow the terminal is."""
+    assert ["see", "/a/very/long/path", "there"] == wrap("see /a/very/long/path there", 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("op-6", "op-6"),
+        ("builtin@02db#owners-api", "builtin@02db#owners-api"),
+        ("op-6 at version 6", '"op-6 at version 6"'),
+        ('a" by ann "', '"a\\" by ann \\""'),
+        ("", '""'),
+        ("op\u202e", '"op\u202e"'),
+    ],
+)
+def test_a_name_cannot_pass_for_a_sentence(text: str, shown: str) -> None:
+    """What is more than one plain word stands in quotes that it cannot end."""
+    assert shown == exact(text)
+
+
+def test_quotes_are_told_apart() -> None:
+    """Two labels, and one label that looks like two, differ."""
+    assert f"{quoted('a')}, {quoted('b')}" != quoted('a", "b')

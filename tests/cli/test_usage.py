@@ -89,6 +89,7 @@ def test_version(triage: Triage) -> None:
         ["list", "--format", "xml"],
         ["up", "--port", "70000"],
         ["start", "--mode", "reckless", "file"],
+        ["approve", "run", "op", "--version", "6", "--key", "k.json"],
         ["schema", "nothing"],
     ],
     ids=" ".join,

@@ -16,7 +16,7 @@ from tests.docs.pages import ROOT, Page, page, pages
 from triage.cli.main import app
 
 PAGES: Final = pages()
-GROUPS: Final = ("issues", "keys")
+GROUPS: Final = ("audit", "issues", "keys", "operations", "writes")
 DIAGRAMS: Final = ("flowchart", "sequenceDiagram", "stateDiagram-v2")
 PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 # Registries, and folders that only the machine has where something was written.
@@ -73,7 +73,7 @@ def _commands(one: Page) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     for line in lines:
         words = line.split()
         if re.fullmatch(r"[a-z]+", words[0]):
-            length = 2 if words[0] in GROUPS else 1
+            length = 2 if words[0] in GROUPS and re.match(r"[a-z]", " ".join(words[1:])) else 1
             yield tuple(words[:length]), re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)
 
 

@@ -22,7 +22,12 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    file: Annotated[Path, typer.Argument(metavar="FIXTURE", help="A fixture of cases.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FIXTURE", help="A file of cases; docs/reference.md has its format."
+        ),
+    ],
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Run a fixture's cases as workflows and grade them."""

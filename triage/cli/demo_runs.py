@@ -10,9 +10,9 @@ from typing import Any, Final
 from pydantic import JsonValue
 from temporalio.client import Client, WorkflowHandle
 
+from triage.cli.briefing_lines import operation_lines
 from triage.cli.clients import ask
 from triage.cli.errors import RefusedError
-from triage.cli.following import pending_lines
 from triage.cli.inputs import read_json
 from triage.cli.orders import ID_PREFIX, Checked
 from triage.cli.output import say
@@ -82,7 +82,7 @@ async def carry_write_through(client: Client, settings: Settings) -> Written:
     checked = Checked(f"{ID_PREFIX}{request_id}-approved", request_id, [document, options])
     handle = await begin(client, settings, checked)
     pending = await _pending(handle)
-    say(f"{handle.id} waits for a person:", *pending_lines(pending))
+    say(f"{handle.id} waits for a person:", *operation_lines(pending))
     review = Review(
         operation_id=pending.operation_id,
         version=pending.version,

@@ -69,7 +69,8 @@ def _configured() -> Iterator[Finding]:
             yield Finding("settings", Level.FAIL, problem, "correct it; the rest was not checked")
         return
     source = f"the environment and {file}" if file else "the environment alone"
-    yield Finding("settings", Level.OK, f"from {source}; data in {settings.home}")
+    there = "" if settings.home.exists() else ", which is not there yet"
+    yield Finding("settings", Level.OK, f"from {source}; data in {settings.home}{there}")
     yield from run(_services(settings))
 
 

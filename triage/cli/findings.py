@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from triage.cli.output import columns
+from triage.cli.text import wrap
+
 
 class Level(StrEnum):
     """How bad it is."""
@@ -34,8 +37,11 @@ class Finding:
 
     def lines(self) -> list[str]:
         """Return the row for people."""
-        row = f"{self.level.value:<6}{self.check:<12}{self.detail}"
-        return [row, f"{'':<18}-> {self.advice}"] if self.advice else [row]
+        head = f"{self.level.value:<6}{self.check:<12}"
+        first, *others = wrap(self.detail, columns() - len(head))
+        advice = wrap(f"-> {self.advice}", columns() - len(head)) if self.advice else []
+        indent = " " * len(head)
+        return [f"{head}{first}", *(f"{indent}{line}" for line in [*others, *advice])]
 
     def to_json(self) -> dict[str, str]:
         """Return the row for programs."""

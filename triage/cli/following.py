@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import time
 from datetime import timedelta
 from typing import Any, Final
@@ -13,13 +12,13 @@ from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import CancelledError, TerminatedError
 from temporalio.service import RPCError
 
-from triage.cli.clients import ask, failed_attempts, has_worker
+from triage.cli.clients import ask, failed_attempts, find_run, has_worker
 from triage.cli.errors import CliError, RefusedError
-from triage.cli.output import Format, put, put_json, say
+from triage.cli.output import Format, beside, put, put_json, say
 from triage.contracts import names
 from triage.contracts.failures import FAILURES
 from triage.contracts.response import TriageResponse
-from triage.contracts.state import PendingView, StateView
+from triage.contracts.state import StateView
 from triage.settings import Settings
 
 FIRST_PAUSE_SECONDS: Final = 0.2
@@ -31,20 +30,33 @@ QUERY_TIMEOUT: Final = timedelta(seconds=2)
 class Progress:
     """Says each change of a run's state once."""
 
-    def __init__(self, workflow_id: str) -> None:
+    def __init__(self, client: Client, settings: Settings, workflow_id: str) -> None:
+        self._client = client
+        self._settings = settings
         self._workflow_id = workflow_id
         self._seen: tuple[object, ...] = ()
 
-    def tell(self, state: StateView) -> None:
+    async def tell(self, state: StateView) -> None:
         """Say where the run stands, if that is new."""
         seen = (state.status, state.version, state.pending is not None)
         if seen == self._seen or state.response is not None:
             return
-        self._seen = seen
         last = state.tool_sequence[-1:] if state.status.value.startswith("tool_") else ()
-        say(" ".join((f"  {state.status.value}", *last, f"(version {state.version})")))
-        if state.pending is not None:
-            say(*pending_lines(state.pending), review_hint(self._workflow_id, state.pending))
+        words = (f"  {state.status.value}", *last, f"(version {state.version})")
+        say(" ".join(words), *await self._waits_for(state))
+        self._seen = seen
+
+    async def _waits_for(self, state: StateView) -> list[str]:
+        """Return what a person is asked, and how to answer."""
+        if state.pending is None:
+            return []
+        # They load the database's library, which takes as long as the rest.
+        from triage.cli.briefing_lines import briefing_lines, review_hint  # noqa: PLC0415 - above
+        from triage.cli.briefing_sources import brief  # noqa: PLC0415 - likewise
+
+        run = await find_run(self._client, self._workflow_id)
+        shown = await brief(self._client, self._settings, run, state, state.pending)
+        return [*briefing_lines(shown), review_hint(run.id, state.pending)]
 
 
 async def follow(
@@ -68,14 +80,14 @@ async def follow(
 
 async def _tell(client: Client, settings: Settings, handle: WorkflowHandle[Any, Any]) -> None:
     """Ask for the state now and then, until cancelled; say why, when nobody answers."""
-    progress, pause = Progress(handle.id), FIRST_PAUSE_SECONDS
-    answered_at, said = time.monotonic(), ""
+    progress = Progress(client, settings, handle.id)
+    pause, answered_at, said = FIRST_PAUSE_SECONDS, time.monotonic(), ""
     while True:
         await asyncio.sleep(pause)
         pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
         try:
             answer = await ask(handle, names.QUERY_STATE, QUERY_TIMEOUT)
-            progress.tell(StateView.model_validate_json(answer))
+            await progress.tell(StateView.model_validate_json(answer))
             answered_at, said = time.monotonic(), ""
         except (CliError, RPCError, ValidationError):
             if time.monotonic() - answered_at >= SILENCE_SECONDS:
@@ -137,7 +149,7 @@ def response_lines(response: TriageResponse) -> list[str]:
         f"labels      {', '.join(response.labels) or '-'}",
         f"owner       {response.owner or '-'}",
         f"evidence    {', '.join(response.evidence_ids) or '-'}",
-        f"reason      {response.reason}",
+        *beside("reason      ", response.reason),
     ]
     if response.failure is not None:
         info = FAILURES[response.failure]
@@ -147,32 +159,3 @@ def response_lines(response: TriageResponse) -> list[str]:
             f"next step   {info.next_step}",
         ]
     return [*lines, f"steps       {response.steps}, of them retries {response.retries}"]
-
-
-def pending_lines(pending: PendingView) -> list[str]:
-    """Return exactly what a reviewer is asked to approve."""
-    target = pending.target
-    place = f"{target.get('tracker')}:{target.get('repository')}#{target.get('issue')}"
-    added = [label for label in pending.labels_after if label not in pending.labels_before]
-    return [
-        f"  operation   {pending.operation_id} at version {pending.version}: {pending.tool}",
-        f"  target      {place}",
-        f"  before      {_quoted(pending.labels_before)}",
-        f"  after       {_quoted(pending.labels_after)}",
-        f"  adds        {_quoted(added)}",
-        f"  digest      {pending.digest}",
-        f"  proposed    by {pending.proposed_by}, {pending.proposed_at}",
-        f"  expires     {pending.expires_at}",
-    ]
-
-
-def review_hint(workflow_id: str, pending: PendingView) -> str:
-    """Return the line that approves what is pending."""
-    words = (workflow_id, pending.operation_id)
-    quoted = " ".join(shlex.quote(word) for word in words)
-    return f"waits for a person: triage approve {quoted} --version {pending.version}"
-
-
-def _quoted(labels: tuple[str, ...] | list[str]) -> str:
-    """Labels may hold commas and spaces, so each stands in quotes."""
-    return ", ".join(f'"{label}"' for label in labels) or "none"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import JsonValue
 
 from triage.cli.errors import InputError, RefusedError
 from triage.cli.inputs import read_bytes
-from triage.cli.output import Format, put, put_json, put_table, say
+from triage.cli.output import Format, beside, columns, put, put_json, put_table, say
 from triage.cli.running import run
-from triage.cli.stores import open_store
-from triage.cli.text import shorten
+from triage.cli.stores import open_store, place
+from triage.cli.text import fold, shorten
+from triage.cli.times import told
 from triage.contracts.base import (
     MAX_BODY_CHARS,
     MAX_NAME_CHARS,
@@ -26,6 +27,7 @@ from triage.trackers.local import LocalTracker
 from triage.trackers.local_people import IssueRecord
 
 TITLE_CHARS: Final = 60
+ADD_HINT: Final = "open one: triage issues add --title TITLE --body TEXT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def list_all(repository: str, format_: Format) -> None:
     elif found:
         put_table(("NUMBER", "STATE", "LABELS", "TITLE"), [_cells(issue) for issue in found])
     else:
-        say(f"there are no issues in {repository}", "'triage issues add' opens one")
+        say(f"there are no issues in {repository} of {place()}", ADD_HINT)
 
 
 def show(repository: str, number: str, format_: Format) -> None:
@@ -104,10 +106,10 @@ def issue_lines(record: IssueRecord) -> list[str]:
     locked = ", locked" if issue.locked else ""
     return [
         f"{issue.repository}#{issue.number}  {issue.state}{locked}",
-        f"title   {issue.title}",
-        f"author  {issue.author or '-'}",
-        f"labels  {', '.join(issue.labels) or '-'}",
-        *(f"  | {line}" for line in issue.body.split("\n")),
+        *beside("title   ", issue.title),
+        *beside("author  ", issue.author or "-"),
+        *beside("labels  ", ", ".join(issue.labels) or "-"),
+        *(f"  | {piece}" for line in issue.body.split("\n") for piece in fold(line, columns() - 4)),
         "events",
         *(f"  {line}" for line in event_lines(record)),
     ]
@@ -115,11 +117,12 @@ def issue_lines(record: IssueRecord) -> list[str]:
 
 def event_lines(record: IssueRecord) -> list[str]:
     """Return what happened to an issue, one event a line."""
-    events = (event.to_dict() for event in record.events)
-    return [
-        f"{event['at']}  {event['action']}  {event['label'] or ''}  by {event['by'] or '-'}"
-        for event in events
-    ]
+    return [_event_line(event.to_dict()) for event in record.events]
+
+
+def _event_line(event: dict[str, Any]) -> str:
+    label, by = event["label"] or "", event["by"] or "-"
+    return f"{told(str(event['at']))}  {event['action']}  {label}  by {by}"
 
 
 def _checked(issue: NewIssue) -> NewIssue:

@@ -59,7 +59,13 @@ def list_keys(format_: FormatOption = Format.TEXT) -> None:
 
 @keys_app.command("retire")
 def retire(
-    kid: Annotated[str, typer.Argument(metavar="KID", help="The key's id, as 'list' prints it.")],
+    kid: Annotated[
+        str,
+        typer.Argument(
+            metavar="KID",
+            help="The key's id (not a person's name), as 'triage keys list' prints it.",
+        ),
+    ],
     at: Annotated[
         str | None,
         typer.Option(

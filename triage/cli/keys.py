@@ -22,6 +22,7 @@ from triage.cli.key_files import (
     told_of_ring,
 )
 from triage.cli.output import Format, put, put_json, put_table, say
+from triage.cli.times import told
 from triage.settings import Settings, load_settings
 from triage.signing.files import KeyringFile, write_key
 from triage.signing.keys import (
@@ -82,7 +83,7 @@ def retire(kid: str, at: str | None, format_: Format) -> None:
     when, path = _time(at), ring_path(load_settings())
     entry = load_ring(path).find(kid)
     if entry is None:
-        raise RefusedError(f"there is no such key in {path}", "'triage keys list' shows them")
+        raise _no_such_key(path, kid)
     with told_of_ring(path):
         changed = KeyringFile(path).change(lambda ring: ring.with_retired(kid, when)).find(kid)
     entry = changed or entry
@@ -93,6 +94,16 @@ def retire(kid: str, at: str | None, format_: Format) -> None:
     say(
         "what it signed earlier counts for its remaining minutes",
         f"to stop a stolen key at once, take its line out of {path}",
+    )
+
+
+def _no_such_key(path: Path, kid: str) -> RefusedError:
+    """Return what to tell about an id that no key has; a person's name is what people try."""
+    theirs = [entry.kid for entry in load_ring(path).entries if entry.approver == kid]
+    if not theirs:
+        return RefusedError(f"there is no such key in {path}", "'triage keys list' shows them")
+    return RefusedError(
+        f"{kid} is a person, and a key is retired by its id", f"theirs are: {', '.join(theirs)}"
     )
 
 
@@ -186,19 +197,15 @@ def _older(entry: KeyEntry, ring: Keyring) -> list[str]:
 
 
 def _cells(entry: KeyEntry, now: datetime) -> tuple[str, ...]:
-    begin = _shown(entry.not_before)
+    begin = told(entry.not_before)
     return entry.kid, entry.approver, entry.subject, begin, _state(entry, now)
 
 
 def _state(entry: KeyEntry, now: datetime) -> str:
     if entry.retired_at is not None:
         word = "retired since" if entry.retired_at <= now else "in use until"
-        return f"{word} {_shown(entry.retired_at)}"
+        return f"{word} {told(entry.retired_at)}"
     return "in use" if entry.not_before <= now else "not in use yet"
-
-
-def _shown(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _time(text: str | None) -> datetime:

@@ -12,6 +12,7 @@ from triage.cli.clients import RPC_TIMEOUT, bounded, connect
 from triage.cli.errors import UnreachableError
 from triage.cli.output import Format, put_json, put_table, say
 from triage.cli.running import run
+from triage.cli.times import told
 from triage.contracts import names
 from triage.contracts.search_attributes import (
     TRIAGE_FAILURE,
@@ -84,9 +85,9 @@ def _status(row: Row) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    shown = ("route", "failure", "waiting_since", "started_at")
-    values = ((row[name] or "-").replace("+00:00", "Z") for name in shown)
-    return (str(row["workflow_id"]), _status(row), *values)
+    words = (row[name] or "-" for name in ("route", "failure"))
+    times = (told(row[name] or "-") for name in ("waiting_since", "started_at"))
+    return (str(row["workflow_id"]), _status(row), *words, *times)
 
 
 def _time(moment: datetime | None) -> str | None:

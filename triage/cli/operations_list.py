@@ -8,11 +8,13 @@ from pydantic import JsonValue
 
 from triage.cli.output import Format, put_json, put_table, say
 from triage.cli.running import run
-from triage.cli.stores import open_store
+from triage.cli.stores import open_store, place
+from triage.cli.times import told
 from triage.storage.ledger import Ledger
 from triage.storage.operations import OperationRecord
 
 _HEADERS = ("OPERATION", "RUN", "STATE", "TARGET", "LABELS", "UPDATED", "KEY")
+NONE_YET = "there are no operations yet"
 _ATTENTION_HEADERS = ("REASON", "OWNER")
 
 
@@ -31,7 +33,7 @@ def list_operations(*, attention_only: bool, format_: Format) -> None:
             [_cells(record, attention=attention_only) for record in records],
         )
     else:
-        say("no operation needs a person" if attention_only else "there are no operations yet")
+        say(f"{'no operation needs a person' if attention_only else NONE_YET} in {place()}")
 
 
 async def _records(*, attention_only: bool) -> tuple[OperationRecord, ...]:
@@ -75,7 +77,7 @@ def _cells(record: OperationRecord, *, attention: bool) -> tuple[str, ...]:
         record.state.value,
         place,
         ", ".join(record.labels),
-        record.updated_at.isoformat(timespec="seconds"),
+        told(record.updated_at),
         record.operation_key,
         *why,
     )

@@ -7,14 +7,20 @@ A caller may therefore pass untrusted text, and must pass one line at a time.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
-from triage.cli.text import visible
+from triage.cli.text import fold, visible
 
+PLAIN_COLUMNS: Final = 80
+MIN_COLUMNS: Final = 40
+MAX_COLUMNS: Final = 120
+GAP: Final = 2
 _WIDE: Final = 100_000
+_EMPTY: Final = frozenset({"", "-"})
 _STYLES: Final[Mapping[str, str]] = {
     "completed": "green",
     "ok": "green",
@@ -75,22 +81,55 @@ def put_exactly(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def put_raw_json(data: bytes) -> None:
-    """Print a JSON document that arrived as bytes, unchanged but for layout and escapes."""
-    put_json(json.loads(data))
+def columns(stream: TextIO | None = None) -> int:
+    """Return how wide lines for people may be: the terminal's width, else 80."""
+    if not (stream or sys.stdout).isatty():
+        return PLAIN_COLUMNS
+    return min(max(shutil.get_terminal_size().columns, MIN_COLUMNS), MAX_COLUMNS)
+
+
+def beside(label: str, text: str) -> list[str]:
+    """Return a text beside its label, folded so that it never reaches the left edge."""
+    first, *others = fold(text, columns() - len(label))
+    return [f"{label}{first}", *(f"{'':<{len(label)}}{other}" for other in others)]
 
 
 def put_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; cells are plain text, never markup, and are folded but not cut."""
+    """Print a table; cells are plain text, never markup, and are never folded or cut.
+
+    A column that is empty in every row is left out. Where the terminal is too narrow, each row
+    is printed as lines of its own instead.
+    """
+    shown = [[visible(cell) for cell in row] for row in rows]
+    kept = [at for at in range(len(headers)) if any(row[at] not in _EMPTY for row in shown)]
+    names, cells = [headers[at] for at in kept], [[row[at] for at in kept] for row in shown]
+    on_terminal = sys.stdout.isatty()
+    if on_terminal and _width(names, cells) > shutil.get_terminal_size().columns:
+        put(*_records(names, cells))
+        return
     from rich.console import Console  # noqa: PLC0415 - slow to load, and help needs none of it
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 
-    on_terminal = sys.stdout.isatty()
     console = Console(file=sys.stdout, width=None if on_terminal else _WIDE, highlight=False)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for header in headers:
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for header in names:
         table.add_column(Text(header), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(visible(cell), style=_STYLES.get(cell, "")) for cell in row))
+    for row in cells:
+        table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
     console.print(table)
+
+
+def _width(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return how many columns a table takes, if every character takes one."""
+    return sum(max(map(len, column)) + GAP for column in zip(headers, *rows, strict=True))
+
+
+def _records(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield each row as its first cell and a line for each other cell that says something."""
+    wide = max(map(len, headers))
+    for first, *others in rows:
+        yield first
+        for name, cell in zip(headers[1:], others, strict=True):
+            if cell not in _EMPTY:
+                yield f"  {name.lower():<{wide}}  {cell}"

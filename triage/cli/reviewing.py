@@ -5,34 +5,26 @@ from __future__ import annotations
 import getpass
 import os
 import pwd
-import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import JsonValue, ValidationError
-from temporalio.client import (
-    Client,
-    WorkflowUpdateFailedError,
-    WorkflowUpdateRPCTimeoutOrCancelledError,
-)
-from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client
 
+from triage.cli import refusals, sending
+from triage.cli.briefing import Briefing, ShownIssue
+from triage.cli.briefing_lines import briefing_lines
+from triage.cli.briefing_sources import brief
 from triage.cli.clients import NoWorkerError, Run, ask_run, bounded, connect, find_run
-from triage.cli.errors import InputError, RefusedError, UnreachableError
-from triage.cli.following import pending_lines
+from triage.cli.errors import CliError, InputError, RefusedError
 from triage.cli.output import Format, put, put_json, say
 from triage.cli.running import run as run_coroutine
+from triage.cli.sending import Outcome, ended
 from triage.contracts import names
-from triage.contracts.approval import (
-    REFUSAL_MEANING,
-    RefusalCode,
-    Review,
-    ReviewAnswer,
-    Verdict,
-    parse_review,
-)
+from triage.contracts.approval import RefusalCode, Review, Verdict, parse_review
+from triage.contracts.canonical import digest_of
 from triage.contracts.state import PendingView, StateView
 from triage.settings import load_settings
 
@@ -40,26 +32,18 @@ if TYPE_CHECKING:
     # It takes a tenth of a second to load, and only who signs needs it.
     from triage.signing.keys import SigningKey
 
-REVIEW_SECONDS: Final = 15.0
-
-_UNSIGNED_HINT: Final = (
-    "without local trust only signed approvals count: make a key with 'triage keys new NAME' and "
-    "add --sign; an issue's author and bots never decide"
-)
-_SIGNED_HINTS: Final = {
-    RefusalCode.UNAUTHORISED: (
-        "the worker's log names the check: a key that its keyring does not have or that is "
-        "retired, a clock that is ahead; an issue's author and bots never decide"
-    ),
-    RefusalCode.EXPIRED: "if the run still waits, this machine's clock is behind the database's",
-}
+REVIEW_SECONDS: Final = 20.0
+STOPPED: Final = "writes are stopped, and a write that is approved now is refused: nothing was sent"
+UNCOVERED: Final = "the issue shown is not what the operation was proposed on: nothing was sent"
+NOTHING_SHOWN: Final = digest_of(None)
+ANYWAY: Final = "--anyway approves all the same"
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """What the command line says."""
 
-    verdict: str
+    verdict: Literal["approve", "reject"]
     operation_id: str
     version: int
     approver: str | None
@@ -67,10 +51,27 @@ class Given:
     note: str | None
     sign: bool = False
     key: Path | None = None
+    dry_run: bool = False
+    anyway: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A run as it was shown to whoever decides."""
+
+    client: Client
+    run: Run
+    state: StateView
+    briefing: Briefing | None
+
+    @property
+    def pending(self) -> PendingView | None:
+        """What it waits for."""
+        return self.state.pending
 
 
 def review(name: str, given: Given, format_: Format) -> None:
-    """Decide on an operation.
+    """Show an operation, and decide on it.
 
     Raises:
         CliError: the review did not count, or it is not known whether it did.
@@ -85,8 +86,7 @@ def review(name: str, given: Given, format_: Format) -> None:
         "verdict": given.verdict,
     }
     checked = parse_review(_without_nulls(document), None)
-    answer = run_coroutine(_review(name, checked, key))
-    _put_answer(checked, answer, format_, is_signed=key is not None)
+    run_coroutine(_review(name, checked, given, key, format_))
 
 
 def _named(given: Given) -> str:
@@ -127,105 +127,149 @@ def user_name() -> str:
         raise InputError("the system has no name for you", "say who decides with --as") from None
 
 
-async def _review(name: str, review: Review, key: SigningKey | None) -> ReviewAnswer:
+async def _review(
+    name: str, review: Review, given: Given, key: SigningKey | None, format_: Format
+) -> None:
     async with bounded(REVIEW_SECONDS):
-        client, _ = await connect()
-        run = await find_run(client, name)
-        if run.description.workflow_type != names.ISSUE_TRIAGE:
-            raise RefusedError(f"{run.id} is no triage: there is nothing to decide")
-        if not run.is_open:
-            raise _ended(run)
+        seen = await _look(name, review)
+        problem = _obstacle(review, seen, given)
+        is_answer = given.dry_run and format_ is Format.TEXT
+        _show(seen, put if is_answer else say)
+        if given.dry_run or problem is not None:
+            outcome, reason = _unsent(review, seen), problem
+        else:
+            outcome = await _decide(review, seen, key)
+            reason = await _reason(outcome, review, seen, is_signed=key is not None)
+    if format_ is Format.JSON:
+        put_json(_document(seen, outcome, reason))
+    if reason is not None:
+        raise reason
+    if not outcome.sent:
+        say("nothing was sent")
+    elif format_ is Format.TEXT:
+        done = "approved" if review.verdict is Verdict.APPROVE else "rejected"
+        put(f"{done} {review.operation_id} at version {review.version} as {review.approver}")
+        say(*_still_needed(review, seen.pending))
+
+
+def _still_needed(review: Review, shown: PendingView | None) -> list[str]:
+    """Say how many more people have to approve, if one was not enough."""
+    if shown is None or review.verdict is not Verdict.APPROVE:
+        return []
+    more = shown.approvals_required - len(shown.approved_by) - 1
+    return [f"{more} more must approve it before it is written"] if more > 0 else []
+
+
+def _document(seen: Seen, outcome: Outcome, reason: RefusedError | None) -> dict[str, JsonValue]:
+    sentence = "" if reason is None else str(reason).removeprefix(f"{outcome.code}: ")
+    return {
+        **outcome.to_json(),
+        "reason": sentence,
+        "workflow_id": seen.run.id,
+        "review": seen.briefing.to_json() if seen.briefing else None,
+    }
+
+
+async def _look(name: str, review: Review) -> Seen:
+    """Find what is to be decided on, with all that can be shown of it."""
+    client, settings = await connect()
+    run = await find_run(client, name)
+    if run.description.workflow_type != names.ISSUE_TRIAGE:
+        raise RefusedError(f"{run.id} is no triage: there is nothing to decide")
+    try:
         state = await _state(client, run)
-        if key is None:
-            return await _send(run, _bound(review, state.pending), state.version)
-        return await _sign_and_send(client, run, review, state, key)
-
-
-async def _sign_and_send(
-    client: Client, run: Run, review: Review, state: StateView, key: SigningKey
-) -> ReviewAnswer:
-    """Sign what was shown, if the review is about just that; else nothing is signed or sent."""
-    from triage.cli import signing  # noqa: PLC0415 - only who signs needs it
-
-    code = signing.mismatch(review, state.pending)
-    if code is not None or state.pending is None:
-        code = code or RefusalCode.NOT_PENDING
-        return ReviewAnswer(accepted=False, code=code.value, version=state.version)
-    signed = await signing.signed(client, run, review, state.pending, key)
-    say(f"  signed      by {key.approver} with the key {key.kid}")
-    return await _send(run, signed, state.version)
+    except CliError:
+        if run.is_open:
+            raise
+        raise ended(run) from None
+    if not run.is_open:
+        raise ended(run, refusals.first_outcome(review, state))
+    shown = None
+    if state.pending is not None:
+        shown = await brief(client, settings, run, state, state.pending)
+    return Seen(client, run, state, shown)
 
 
 async def _state(client: Client, run: Run) -> StateView:
-    """Return the run's state, once its pending operation has been shown."""
     try:
-        state = StateView.model_validate_json(await ask_run(client, run, names.QUERY_STATE))
+        return StateView.model_validate_json(await ask_run(client, run, names.QUERY_STATE))
     except NoWorkerError as error:
         raise NoWorkerError(f"{error}; nothing was sent") from None
     except ValidationError:
         raise RefusedError("the worker runs another version of this program") from None
-    if state.pending is None:
-        say(f"{run.id} waits for no decision")
+
+
+def _show(seen: Seen, show: Callable[..., None]) -> None:
+    if seen.briefing is None:
+        say(f"{seen.run.id} waits for no decision")
     else:
-        say(run.id, *pending_lines(state.pending))
-    return state
+        show(f"{seen.run.id} waits for a person", *briefing_lines(seen.briefing))
+
+
+def _obstacle(review: Review, seen: Seen, given: Given) -> RefusedError | None:
+    """Return why nothing is sent although the run would take it, unless the user insists."""
+    code = refusals.mismatch(review, seen.pending)
+    if given.dry_run and code is not None:
+        return refusals.refused(code, "", review, seen.state, is_signed=given.sign)
+    briefing = seen.briefing
+    approves = review.verdict is Verdict.APPROVE and code is None
+    if briefing is None or not approves or given.anyway or given.dry_run:
+        return None
+    if isinstance(briefing.stops, tuple) and briefing.stops:
+        return RefusedError(STOPPED, f"'triage writes allow' allows them again; {ANYWAY}")
+    if isinstance(briefing.issue, ShownIssue) and not briefing.issue.is_covered:
+        return RefusedError(UNCOVERED, f"reject it, or look where the workers look; {ANYWAY}")
+    return None
+
+
+def _unsent(review: Review, seen: Seen) -> Outcome:
+    code = refusals.mismatch(review, seen.pending)
+    return Outcome(code and code.value, seen.state.version, sent=False)
+
+
+async def _decide(review: Review, seen: Seen, key: SigningKey | None) -> Outcome:
+    if key is None:
+        return await sending.send(seen.run, _bound(review, seen.pending), seen.state.version)
+    return await _sign_and_send(review, seen, key)
+
+
+async def _sign_and_send(review: Review, seen: Seen, key: SigningKey) -> Outcome:
+    """Sign what was shown, if the review is about just that; else nothing is signed or sent."""
+    from triage.cli import signing  # noqa: PLC0415 - only who signs needs it
+
+    code, pending = refusals.mismatch(review, seen.pending), seen.pending
+    if code is not None or pending is None:
+        code = code or RefusalCode.NOT_PENDING
+        return Outcome(code.value, seen.state.version, sent=False)
+    signed = await signing.signed(seen.client, seen.run, review, pending, key)
+    say(f"  signed      by {key.approver} with the key {key.kid}")
+    return await sending.send(seen.run, signed, seen.state.version)
 
 
 def _bound(review: Review, pending: PendingView | None) -> Review:
-    """Bind the review to what was just shown, so that nothing else can be approved by it."""
-    is_shown = pending is not None and (
-        (pending.operation_id, pending.version) == (review.operation_id, review.version)
-    )
-    if pending is None or not is_shown or review.digest is not None:
+    """Bind the review to what was just shown, so that nothing else can be decided by it.
+
+    Where nothing was shown it is bound to that: what comes to be pending meanwhile is something
+    else.
+    """
+    if review.digest is not None:
         return review
-    return review.model_copy(update={"digest": pending.digest})
+    return review.model_copy(update={"digest": pending.digest if pending else NOTHING_SHOWN})
 
 
-async def _send(run: Run, review: Review, version: int) -> ReviewAnswer:
+async def _reason(
+    outcome: Outcome, review: Review, seen: Seen, *, is_signed: bool
+) -> RefusedError | None:
+    """Return what to tell if the review did not count, and whether the run changed meanwhile."""
+    if outcome.accepted or outcome.code is None:
+        return None
+    code = RefusalCode(outcome.code)
+    told = refusals.refused(code, outcome.reason, review, seen.state, is_signed=is_signed)
+    if code not in refusals.ABOUT_WHAT_WAS_SHOWN or not outcome.sent:
+        return told
     try:
-        answer: ReviewAnswer = await run.handle.execute_update(
-            names.UPDATE_REVIEW, review, result_type=ReviewAnswer
-        )
-    except WorkflowUpdateFailedError as error:
-        cause = error.cause
-        if not isinstance(cause, ApplicationError) or cause.type not in set(RefusalCode):
-            raise RefusedError(f"the run did not take the review: {cause}") from None
-        return ReviewAnswer(accepted=False, code=cause.type, version=version)
-    except (WorkflowUpdateRPCTimeoutOrCancelledError, TimeoutError):
-        raise _unknown(run) from None
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            raise _ended(run) from None
-        raise
-    return answer
-
-
-def _ended(run: Run) -> RefusedError:
-    return RefusedError(
-        f"{run.id} has ended: no decision counts any more",
-        f"'triage show {shlex.quote(run.id)}' shows how",
-    )
-
-
-def _unknown(run: Run) -> UnreachableError:
-    return UnreachableError(
-        "no answer came, so it is not known whether the decision counted",
-        f"'triage show {shlex.quote(run.id)}' shows it",
-    )
-
-
-def _put_answer(review: Review, answer: ReviewAnswer, format_: Format, *, is_signed: bool) -> None:
-    if format_ is Format.JSON:
-        put_json(answer.model_dump(mode="json"))
-    if not answer.accepted:
-        code = RefusalCode(answer.code)
-        raise RefusedError(f"{code.value}: {REFUSAL_MEANING[code]}", _hint(code, is_signed))
-    if format_ is Format.TEXT:
-        done = "approved" if review.verdict is Verdict.APPROVE else "rejected"
-        put(f"{done} {review.operation_id} at version {review.version} as {review.approver}")
-
-
-def _hint(code: RefusalCode, is_signed: bool) -> str:
-    if is_signed:
-        return _SIGNED_HINTS.get(code, "")
-    return _UNSIGNED_HINT if code is RefusalCode.UNAUTHORISED else ""
+        now = (await _state(seen.client, seen.run)).pending
+    except CliError:
+        return told
+    change = refusals.changed(seen.pending, now)
+    return RefusedError(f"{told}; {change}", told.hint) if change else told

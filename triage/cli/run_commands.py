@@ -30,6 +30,9 @@ Key = Annotated[
         help="Its file.  [default: TRIAGE_SIGNING_KEY, or the only one in TRIAGE_HOME/keys]",
     ),
 ]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be decided on, and send nothing.")
+]
 Note = Annotated[str | None, typer.Option("--note", help="A remark that is kept with it.")]
 
 STDIN: Final = "-"
@@ -107,12 +110,21 @@ def approve(
     *,
     sign: Sign = False,
     key: Key = None,
+    dry_run: DryRun = False,
+    anyway: Annotated[
+        bool,
+        typer.Option(
+            "--anyway", help="Send it though writes are stopped, or the issue is another by now."
+        ),
+    ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Approve one pending operation at one version."""
+    """Show one pending operation, and approve exactly what was shown."""
     from triage.cli import reviewing  # noqa: PLC0415 - see triage.cli.main
 
-    given = reviewing.Given("approve", operation, version, as_, digest, note, sign, key)
+    given = reviewing.Given(
+        "approve", operation, version, as_, digest, note, sign, key, dry_run, anyway
+    )
     reviewing.review(run, given, format_)
 
 
@@ -126,10 +138,11 @@ def reject(
     *,
     sign: Sign = False,
     key: Key = None,
+    dry_run: DryRun = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Reject one pending operation at one version."""
+    """Show one pending operation, and reject exactly what was shown."""
     from triage.cli import reviewing  # noqa: PLC0415 - see triage.cli.main
 
-    given = reviewing.Given("reject", operation, version, as_, digest, note, sign, key)
+    given = reviewing.Given("reject", operation, version, as_, digest, note, sign, key, dry_run)
     reviewing.review(run, given, format_)

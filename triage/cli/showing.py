@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
-from temporalio.client import WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.common import RawValue
 
 from triage.cli.clients import (
@@ -20,19 +20,22 @@ from triage.cli.clients import (
     find_run,
 )
 from triage.cli.errors import CliError, RefusedError
-from triage.cli.following import (
-    pending_lines,
-    platform_fault,
-    put_response,
-    response_lines,
-    review_hint,
-)
-from triage.cli.output import Format, put, put_json, put_raw_json
+from triage.cli.following import platform_fault, put_response, response_lines
+from triage.cli.output import Format, columns, put, put_json
+from triage.cli.predecessors import link_of
 from triage.cli.running import run as run_coroutine
+from triage.cli.text import exact, fold
+from triage.cli.times import told, with_times_told
 from triage.contracts import names
 from triage.contracts.approval import REFUSAL_MEANING
+from triage.contracts.options import ContinuedFrom
 from triage.contracts.response import TriageResponse
-from triage.contracts.state import StateView
+from triage.contracts.state import RefusalView, StateView
+from triage.settings import Settings
+
+if TYPE_CHECKING:
+    # It loads the database's library.
+    from triage.cli.briefing import Briefing
 
 SHOW_SECONDS: Final = 15.0
 
@@ -48,7 +51,7 @@ def show(name: str, format_: Format) -> None:
 
 async def _show(name: str, format_: Format) -> None:
     async with bounded(SHOW_SECONDS):
-        client, _ = await connect()
+        client, settings = await connect()
         run = await find_run(client, name)
         if run.description.workflow_type != names.ISSUE_TRIAGE:
             await _show_other(run, format_)
@@ -61,21 +64,52 @@ async def _show(name: str, format_: Format) -> None:
                 raise fault from None
             await _show_without_worker(run, format_, error)
             return
-    _put_state(run, answer, format_)
+        state = _read(answer)
+        briefing = await _briefing(client, settings, run, state)
+        continued = await link_of(run)
+    if format_ is Format.JSON:
+        _put_json(run, answer, briefing, continued)
+    elif state is None:
+        message = "the worker that answered runs another version of this program"
+        raise RefusedError(message, "'--format json' prints its answer as it is") from None
+    else:
+        put(*state_lines(run, state, briefing, continued))
     if fault is not None:
         raise fault
 
 
-def _put_state(run: Run, answer: bytes, format_: Format) -> None:
-    if format_ is Format.JSON:
-        put_raw_json(answer)
-        return
+def _read(answer: bytes) -> StateView | None:
+    """Return a run's state, or None if another version of this program answered."""
     try:
-        state = StateView.model_validate_json(answer)
+        return StateView.model_validate_json(answer)
     except ValidationError:
-        message = "the worker that answered runs another version of this program"
-        raise RefusedError(message, "'--format json' prints its answer as it is") from None
-    put(*state_lines(run, state))
+        return None
+
+
+async def _briefing(
+    client: Client, settings: Settings, run: Run, state: StateView | None
+) -> Briefing | None:
+    """Return what whoever decides is shown, if the run waits for somebody."""
+    if state is None or state.pending is None or not run.is_open:
+        return None
+    # It loads the database's library, which takes as long as the rest.
+    from triage.cli.briefing_sources import brief  # noqa: PLC0415 - see above
+
+    return await brief(client, settings, run, state, state.pending)
+
+
+def _put_json(
+    run: Run, answer: bytes, briefing: Briefing | None, continued: ContinuedFrom | None
+) -> None:
+    """Print the state as the run told it, with its id and what whoever decides is shown.
+
+    A run that continues another names that, too.
+    """
+    document = json.loads(answer)
+    fields = document if isinstance(document, dict) else {}
+    shown = None if briefing is None else briefing.to_json()
+    link = {"continued_from": continued.model_dump(mode="json")} if continued else {}
+    put_json({"workflow_id": run.id, **link, **fields, "review": shown})
 
 
 async def _fault(run: Run) -> RefusedError | None:
@@ -131,24 +165,40 @@ async def _show_other(run: Run, format_: Format) -> None:
     put(*_pairs(document if isinstance(document, dict) else {"result": document}))
 
 
-def state_lines(run: Run, state: StateView) -> Iterator[str]:
+def state_lines(
+    run: Run, state: StateView, briefing: Briefing | None, continued: ContinuedFrom | None = None
+) -> Iterator[str]:
     """Return a run's state for people; the parts that are empty are left out."""
     yield run.id
     yield f"status      {state.status.value} at version {state.version} ({run.execution_status})"
+    if continued is not None:
+        yield f"continues   {exact(continued.workflow_id)} from version {continued.version}"
     yield f"steps       {state.steps}, of them retries {state.retries}"
     yield from _section("decisions", _decisions(state))
-    yield from _section("evidence", _evidence(state))
-    if state.pending is not None:
-        title = "pending" if run.is_open else "was pending when the run ended"
-        yield from _section(title, pending_lines(state.pending))
-        if run.is_open:
-            yield review_hint(run.id, state.pending)
+    yield from _waiting(run, state, briefing)
     yield from _section(f"refusals ({state.refusals_total})", _refusals(state))
     yield from _section("operations", _operations(state))
     yield from _section("spent", _pairs(state.spent.model_dump()))
     yield from _section("provenance", _pairs(state.provenance.model_dump()))
     if state.response is not None:
         yield from _section("response", (f"  {line}" for line in response_lines(state.response)))
+
+
+def _waiting(run: Run, state: StateView, briefing: Briefing | None) -> Iterator[str]:
+    """Return what a run waits or waited for, and the evidence that it has."""
+    if briefing is None and state.pending is None:
+        yield from _section("evidence", _evidence(state))
+        return
+    from triage.cli import briefing_lines  # noqa: PLC0415 - as above
+
+    if briefing is not None:
+        yield "pending"
+        yield from briefing_lines.briefing_lines(briefing)
+        yield briefing_lines.review_hint(run.id, briefing.pending)
+    elif state.pending is not None:
+        yield from _section("evidence", _evidence(state))
+        yield "was pending when the run ended"
+        yield from briefing_lines.operation_lines(state.pending)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -166,27 +216,47 @@ def _decisions(state: StateView) -> Iterator[str]:
 
 def _evidence(state: StateView) -> Iterator[str]:
     for item in state.evidence:
-        yield f"  {item.id}  from {item.source}  at {item.locator}  by {item.tool}"
+        yield f"  {exact(item.id)} by {exact(item.tool)}"
+        yield f"    at {exact(item.locator)}"
 
 
 def _refusals(state: StateView) -> Iterator[str]:
-    meanings = {code.value: meaning for code, meaning in REFUSAL_MEANING.items()}
     for item in state.refusals:
-        who = item.approver or "-"
-        what = (
-            f"{item.operation_id or '-'} at version {'-' if item.version is None else item.version}"
-        )
-        yield f"  {item.code}  {what}  by {who}, {item.at}: {meanings.get(item.code, '')}"
+        version = "-" if item.version is None else item.version
+        what = f"{exact(item.operation_id or '-')} at version {version}"
+        line = f"{item.code}: {what} by {exact(item.approver or '-')}, {told(item.at)}"
+        first, *others = fold(line, columns() - 4)
+        yield f"  {first}"
+        yield from (f"    {other}" for other in others)
+        yield from _indented(_why(item))
+
+
+def _why(item: RefusalView) -> str:
+    """Return the run's own sentence, or what its code means."""
+    meanings = {code.value: meaning for code, meaning in REFUSAL_MEANING.items()}
+    return with_times_told(item.reason) or meanings.get(item.code, "")
 
 
 def _operations(state: StateView) -> Iterator[str]:
     for item in state.operations:
-        yield f"  {item.operation_id or '-'} at version {item.version}  {item.state}  {item.digest}"
+        name = exact(item.operation_id or "-")
+        yield f"  {name} at version {item.version}  {item.state}"
+        yield f"    {item.digest}"
 
 
 def _pairs(values: dict[str, Any]) -> Iterator[str]:
+    """Return names with their values, beneath them where a line would be too long."""
     width = max(map(len, values), default=0)
     for name, value in values.items():
         if value not in {"", None} if isinstance(value, str | None) else True:
             shown = value if isinstance(value, str) else json.dumps(value)
-            yield f"  {name.ljust(width)}  {shown}"
+            line = f"  {name.ljust(width)}  {shown}"
+            if len(fold(line, columns())) > 1:
+                # Not folded: such a value is one word, which people copy.
+                yield from (f"  {name}", f"    {shown}")
+            else:
+                yield line
+
+
+def _indented(text: str) -> Iterator[str]:
+    return (f"    {piece}" for piece in fold(text, columns() - 4))

@@ -13,7 +13,7 @@ from temporalio.client import Client
 
 from triage.cli.clients import RPC_TIMEOUT, Run
 from triage.cli.errors import InputError, RefusedError
-from triage.contracts.approval import RefusalCode, Review
+from triage.contracts.approval import Review
 from triage.contracts.canonical import short_hash
 from triage.contracts.search_attributes import TRIAGE_TENANT
 from triage.contracts.state import PendingView
@@ -22,17 +22,6 @@ from triage.signing.tokens import Statement, audience, new_claims, sign
 
 LIFETIME: Final = timedelta(minutes=5)
 """How long a token may be presented: clocks differ by less, and a lost token is soon worthless."""
-
-
-def mismatch(review: Review, pending: PendingView | None) -> RefusalCode | None:
-    """Return why `review` is not about what was shown, so that nothing else is ever signed."""
-    if pending is None or review.operation_id != pending.operation_id:
-        return RefusalCode.NOT_PENDING
-    if review.version != pending.version:
-        return RefusalCode.STALE_VERSION
-    if review.digest not in {None, pending.digest}:
-        return RefusalCode.DIGEST_MISMATCH
-    return None
 
 
 async def signed(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from pydantic import JsonValue
 
+from triage.cli.briefing_lines import stop_sentence
 from triage.cli.output import Format, put, put_json
 from triage.cli.running import run
 from triage.cli.stores import open_store
 from triage.cli.who import checked_words, who
 from triage.storage.switches import Switch, Switches
-
-EVERYBODY: Final = "everybody"
 
 
 def stop(reason: str, tenant: str | None, by: str | None, format_: Format) -> None:
@@ -46,7 +44,7 @@ def status(format_: Format) -> None:
         return
     if not any(switch.stopped for switch in found):
         put("writes are allowed")
-    put(*(_sentence(switch) for switch in found if switch.stopped))
+    put(*(stop_sentence(switch) for switch in found if switch.stopped))
 
 
 def _turned(turn: Callable[[Switches], Awaitable[Switch]]) -> Switch:
@@ -66,15 +64,7 @@ def _put(switch: Switch, format_: Format) -> None:
     if format_ is Format.JSON:
         put_json(_as_json(switch))
     else:
-        put(_sentence(switch))
-
-
-def _sentence(switch: Switch) -> str:
-    whose = EVERYBODY if switch.tenant is None else f"tenant {switch.tenant}"
-    state = "stopped" if switch.stopped else "allowed"
-    why = f": {switch.reason}" if switch.reason else ""
-    when = switch.changed_at.isoformat(timespec="seconds")
-    return f"writes are {state} for {whose}, by {switch.by} at {when}{why}"
+        put(stop_sentence(switch))
 
 
 def _as_json(switch: Switch) -> dict[str, JsonValue]:

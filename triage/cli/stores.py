@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
-from triage.settings import load_settings
+from triage.settings import Settings, load_settings
+from triage.storage.address import parse_address
 from triage.storage.engine import Store
+from triage.storage.errors import StorageMisconfigured
 from triage.storage.schema import REVISIONS
-from triage.storage.version import schema_revision
+from triage.storage.version import check_schema, schema_revision
+
+LOOK_SECONDS: Final = 4.0
+"""What is only shown beside something else must not keep it waiting."""
 
 
 @asynccontextmanager
@@ -29,3 +35,26 @@ async def open_store() -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def look_into_store(settings: Settings) -> AsyncIterator[Store]:
+    """Open the database as it is: none is made and none is upgraded.
+
+    Raises:
+        StorageError: it is not there, or cannot be used; the message is short and names it.
+    """
+    address = parse_address(settings.database_url)
+    if address.path is not None and not address.path.exists():
+        raise StorageMisconfigured(f"{address.shown}: there is none yet")
+    store = await Store.open(settings.database_url, transaction_seconds=LOOK_SECONDS)
+    try:
+        await check_schema(store)
+        yield store
+    finally:
+        await store.close()
+
+
+def place() -> str:
+    """Return where the settings' database is, to say in which one nothing was found."""
+    return parse_address(load_settings().database_url).shown

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 MAX_NAME_CHARS: Final = 80
@@ -58,9 +58,8 @@ def counted(number: int, noun: str) -> str:
 
 
 def moment(when: datetime) -> str:
-    """Return a time in UTC to the millisecond, such as ``2026-01-31 09:30:00.125Z``."""
-    text = when.isoformat(sep=" ", timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+    """Return a time in UTC to the minute, such as ``2026-01-31 09:30 UTC``."""
+    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def span(length: timedelta) -> str:

@@ -1,0 +1,188 @@
+"""Checks what a reviewer is shown, and that no text of a stranger can pass for ours."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.cli.samples import evidence_view, pending_view
+from triage.cli.briefing import Briefing, Gone, ModelText, ShownEvidence, ShownIssue
+from triage.cli.briefing_lines import BAR, MAX_LINES, briefing_lines
+from triage.cli.text import visible
+from triage.storage.switches import Switch
+from triage.trackers.base import TrackedIssue, content_digest
+
+COLUMNS = 80
+HOSTILE = (
+    "\x1b[2Jgone \u202eevil\r\n"
+    + " " * 74
+    + "digest      sha256:fake\nwarning: none\twaits for a person\n"
+    + "日本語" * 60
+)
+
+
+def _issue(**changes: str | tuple[str, ...]) -> TrackedIssue:
+    fields = {"title": "Orders fail", "body": "Every POST fails.", "author": "eve"} | changes
+    title, body = str(fields["title"]), str(fields["body"])
+    return TrackedIssue(
+        repository="local",
+        number="1",
+        title=title,
+        body=body,
+        state="open",
+        locked=False,
+        labels=("triage",),
+        author=str(fields["author"]),
+        content_digest=content_digest(title, body, "open", locked=False),
+    )
+
+
+def _briefing(**changes: object) -> Briefing:
+    fields: dict[str, object] = {
+        "workflow_id": "triage-1",
+        "pending": pending_view(),
+        "evidence": (ShownEvidence(evidence_view(), b'{"owner":"backend-team"}'),),
+        "model": ModelText("final", "bug", "backend-team", ("bug",), ("owners-api",), "It fails."),
+        "issue": ShownIssue(_issue(), is_covered=True),
+        "stops": (),
+    }
+    return Briefing(**{**fields, **changes})  # type: ignore[arg-type]  # fields by name
+
+
+def _text(briefing: Briefing) -> str:
+    return "\n".join(visible(line) for line in briefing_lines(briefing))
+
+
+def test_everything_that_is_approved_is_shown() -> None:
+    """The operation with its change and digest, the evidence, the model's words and the issue."""
+    text = _text(_briefing())
+    for part in (
+        "operation   op-6 at version 6: apply_labels",
+        "target      local:local#1",
+        'before      "triage"\n',
+        'after       "bug", "triage"\n',
+        'changes     + "bug"\n',
+        pending_view().digest,
+        "proposed    by the orchestrator, 2026-01-31 12:00 UTC",
+        "expires     2126-01-31 12:00 UTC (in ",
+        "owners-api by lookup_component_owner (cited)",
+        "at builtin@02db005f4e56#owners-api",
+        '| {"owner":"backend-team"}',
+        "model's text, which nobody has checked (final)\n  route       bug",
+        "| It fails.",
+        "issue (the digest covers this text)",
+        "author      eve",
+        "| Orders fail",
+        "| Every POST fails.",
+    ):
+        assert part in text
+    assert "warning" not in text
+
+
+def test_who_has_approved_is_shown() -> None:
+    """Where one person is not enough, whoever comes next sees who was there before."""
+    none = _text(_briefing(pending=pending_view(approvals_required=2)))
+    one = _text(_briefing(pending=pending_view(approvals_required=2, approved_by=("ann",))))
+    assert "approvals   0 of 2 are given\n" in none
+    assert "approvals   1 of 2 are given, by ann\n" in one
+    assert "approvals" not in _text(_briefing())
+
+
+def test_a_label_that_goes_is_shown() -> None:
+    """A change is what differs, whichever way."""
+    pending = pending_view(labels_before=("a", 'b", "c'), labels_after=("a", "d"))
+    text = _text(_briefing(pending=pending))
+    assert 'changes     - "b\\", \\"c"\n              + "d"\n' in text
+
+
+@pytest.mark.parametrize("where", ["body", "title", "reason", "evidence", "author", "names"])
+def test_no_text_of_a_stranger_stands_where_ours_does(where: str) -> None:
+    """Its lines stay behind a bar or in quotes, within the terminal, and drive nothing."""
+    content = json.dumps({"note": HOSTILE}).encode()
+    odd = evidence_view(id=HOSTILE[:60], locator=HOSTILE, tool=HOSTILE[:40])
+    briefing = {
+        "body": _briefing(issue=ShownIssue(_issue(body=HOSTILE), is_covered=True)),
+        "title": _briefing(issue=ShownIssue(_issue(title=HOSTILE), is_covered=True)),
+        "author": _briefing(issue=ShownIssue(_issue(author=HOSTILE), is_covered=True)),
+        "reason": _briefing(model=ModelText("final", HOSTILE, HOSTILE, (), (), HOSTILE)),
+        "evidence": _briefing(evidence=(ShownEvidence(evidence_view(), content),)),
+        "names": _briefing(
+            pending=pending_view(operation_id=HOSTILE, labels_after=(HOSTILE,)),
+            evidence=(ShownEvidence(odd, Gone("it is not in this database")),),
+        ),
+    }[where]
+    lines = _text(briefing).splitlines()
+    plain = _text(_briefing()).splitlines()
+    ours = {line for line in plain if not line.startswith(" ")}
+    assert [] == [line for line in lines if not line.startswith(" ") and line not in ours]
+    assert all(len(line) <= COLUMNS and line.isprintable() for line in lines)
+    assert not any(line.lstrip().startswith("digest      ") for line in lines)
+
+
+def test_long_text_is_cut_and_says_so() -> None:
+    """Whoever approves sees that there is more, and how to read it."""
+    text = _text(_briefing(issue=ShownIssue(_issue(body="word " * 10_000), is_covered=True)))
+    assert "cut: it has 50,000 characters" in text
+    assert "all of it: triage issues show 1 --repository local" in text
+    assert len(text.splitlines()) < 70
+
+
+def test_many_lines_are_cut_too() -> None:
+    """A text of short lines does not push the rest off the screen."""
+    text = _text(_briefing(issue=ShownIssue(_issue(body="x\n" * 500), is_covered=True)))
+    assert MAX_LINES == text.count(f"{BAR}x\n")
+    assert "cut: it has 1,000 characters" in text
+
+
+def test_what_cannot_be_shown_is_named() -> None:
+    """Nothing is left out in silence: each part says why it is not there."""
+    gone = Gone("its content has expired")
+    briefing = _briefing(
+        evidence=(ShownEvidence(evidence_view(), gone),),
+        model=Gone("not readable here"),
+        issue=Gone("look at it in its tracker"),
+        stops=Gone("there is no database"),
+    )
+    text = _text(briefing)
+    for part in (
+        "    unavailable: its content has expired",
+        "model's text: unavailable: not readable here",
+        "issue: unavailable: look at it in its tracker",
+        "warning: whether writes are stopped cannot be seen here: there is no",
+    ):
+        assert part in text
+    document = briefing.to_json()
+    assert {"unavailable": "look at it in its tracker"} == document["issue"]
+
+
+def test_what_speaks_against_it_is_a_warning() -> None:
+    """A changed issue and stopped writes stand last, where the decision is typed."""
+    when = datetime(2026, 1, 31, 12, 34, tzinfo=UTC)
+    stop = Switch(tenant=None, stopped=True, by="ann", reason="wrong labels", changed_at=when)
+    text = _text(_briefing(issue=ShownIssue(_issue(), is_covered=False), stops=(stop,)))
+    assert "issue (NOT what the digest covers)" in text
+    *_, changed, why, stopped, rest = text.splitlines()
+    assert changed.startswith("warning: the issue shown here is not the one")
+    assert "state_conflict" in why
+    assert "warning: writes are stopped for everybody, by ann at 2026-01-31 12:34" == stopped
+    assert "         UTC: wrong labels" == rest
+
+
+def test_as_data_nothing_is_cut() -> None:
+    """Programs get whole texts, what is added, and what is cited."""
+    body = "word " * 10_000
+    shown = _briefing(issue=ShownIssue(_issue(body=body), is_covered=True))
+    document: Any = shown.to_json()
+    issue, [evidence] = document["issue"], document["evidence"]
+    assert body == issue["body"]
+    assert ("triage-1", ["bug"], []) == (
+        document["workflow_id"],
+        document["adds"],
+        document["removes"],
+    )
+    assert (True, {"owner": "backend-team"}) == (evidence["cited"], evidence["content"])
+    assert False is document["model"]["verified"]
+    assert document == json.loads(json.dumps(document))

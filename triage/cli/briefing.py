@@ -1,0 +1,131 @@
+"""What a reviewer is shown before deciding: the operation, what it rests on, and what stands by it.
+
+Why it exists: a person approves exactly one write, and must see all that the approval covers. What
+cannot be shown here is never left out: a `Gone` stands in its place and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from pydantic import JsonValue
+
+from triage.contracts.canonical import parse_json
+from triage.contracts.state import EvidenceView, PendingView
+from triage.storage.switches import Switch
+from triage.trackers.base import TrackedIssue
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Stands where something cannot be shown here, and says why in a few words."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvidence:
+    """A piece of evidence with its content, exactly as it is stored."""
+
+    view: EvidenceView
+    content: bytes | Gone
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """What the model answered. Nobody has checked its words."""
+
+    kind: str
+    route: str
+    owner: str
+    labels: tuple[str, ...]
+    evidence_ids: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownIssue:
+    """The issue as its tracker has it now.
+
+    Attributes:
+        is_covered: whether this very text is what the operation's digest covers.
+    """
+
+    issue: TrackedIssue
+    is_covered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """All that is shown of one pending operation.
+
+    Attributes:
+        stops: the switches that stop its write now.
+    """
+
+    workflow_id: str
+    pending: PendingView
+    evidence: tuple[ShownEvidence, ...]
+    model: ModelText | Gone
+    issue: ShownIssue | Gone
+    stops: tuple[Switch, ...] | Gone
+
+    def is_cited(self, evidence_id: str) -> bool:
+        """Whether the model rests its answer on this piece of evidence."""
+        return isinstance(self.model, ModelText) and evidence_id in self.model.evidence_ids
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return everything as data, nothing of it cut."""
+        before, after = self.pending.labels_before, self.pending.labels_after
+        return {
+            "workflow_id": self.workflow_id,
+            "operation": self.pending.model_dump(mode="json"),
+            "adds": [*without(after, before)],
+            "removes": [*without(before, after)],
+            "evidence": [self._evidence_json(item) for item in self.evidence],
+            "model": _model_json(self.model),
+            "issue": _issue_json(self.issue),
+            "writes_stopped": _stops_json(self.stops),
+        }
+
+    def _evidence_json(self, item: ShownEvidence) -> dict[str, JsonValue]:
+        document: dict[str, JsonValue] = item.view.model_dump(mode="json")
+        document["cited"] = self.is_cited(item.view.id)
+        if isinstance(item.content, Gone):
+            return {**document, "content": None, "unavailable": item.content.why}
+        return {**document, "content": parse_json(item.content, "evidence"), "unavailable": None}
+
+
+def without(labels: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the labels that are not among `others`, in their order."""
+    return [label for label in labels if label not in others]
+
+
+def _model_json(model: ModelText | Gone) -> dict[str, JsonValue]:
+    if isinstance(model, Gone):
+        return {"unavailable": model.why}
+    fields = asdict(model)
+    lists = {name: [*fields.pop(name)] for name in ("labels", "evidence_ids")}
+    return {"verified": False, **fields, **lists}
+
+
+def _issue_json(shown: ShownIssue | Gone) -> dict[str, JsonValue]:
+    if isinstance(shown, Gone):
+        return {"unavailable": shown.why}
+    fields = asdict(shown.issue)
+    return {**fields, "labels": [*shown.issue.labels], "covered_by_digest": shown.is_covered}
+
+
+def _stops_json(stops: tuple[Switch, ...] | Gone) -> JsonValue:
+    if isinstance(stops, Gone):
+        return {"unavailable": stops.why}
+    return [
+        {
+            "tenant": stop.tenant,
+            "by": stop.by,
+            "reason": stop.reason,
+            "changed_at": stop.changed_at.isoformat(),
+        }
+        for stop in stops
+    ]

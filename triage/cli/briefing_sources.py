@@ -1,0 +1,142 @@
+"""Gathers what a reviewer is shown from where it is: the run, its history and the database.
+
+Why it exists: whoever reviews may sit at a machine that has no database, or another one than the
+workers have. So each part is looked for by itself, and held to the digests that the run gave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from temporalio.client import Client
+
+from triage.cli.briefing import Briefing, Gone, ShownEvidence, ShownIssue
+from triage.cli.briefing_model import model_text
+from triage.cli.clients import RPC_TIMEOUT, Run
+from triage.cli.stores import LOOK_SECONDS, look_into_store
+from triage.contracts.canonical import digest_of_bytes, short_hash
+from triage.contracts.search_attributes import TRIAGE_TENANT
+from triage.contracts.state import EvidenceView, PendingView, StateView
+from triage.policy.tools import BUILTIN_TOOLS
+from triage.settings import Settings
+from triage.storage.engine import Store
+from triage.storage.errors import StorageError
+from triage.storage.evidence import EvidenceStore, StoredEvidence
+from triage.storage.switches import Switch, Switches
+from triage.story.desk import Proposal
+from triage.trackers.base import TrackerError, TrackerRefused
+from triage.trackers.factory import open_trackers
+from triage.trackers.reading import read_issue
+
+_WRITE_TOOLS = frozenset(tool.name for tool in BUILTIN_TOOLS if tool.side_effect)
+
+
+async def brief(
+    client: Client, settings: Settings, run: Run, state: StateView, pending: PendingView
+) -> Briefing:
+    """Return all that can be shown of what a run waits for.
+
+    Raises:
+        RPCError: Temporal does not answer.
+    """
+    model, stored = await asyncio.gather(
+        model_text(client, run), _from_store(settings, run, state, pending)
+    )
+    evidence, issue, stops = stored
+    return Briefing(
+        workflow_id=run.id,
+        pending=pending,
+        evidence=evidence,
+        model=model,
+        issue=issue,
+        stops=stops,
+    )
+
+
+async def _from_store(
+    settings: Settings, run: Run, state: StateView, pending: PendingView
+) -> tuple[tuple[ShownEvidence, ...], ShownIssue | Gone, tuple[Switch, ...] | Gone]:
+    try:
+        async with look_into_store(settings) as store:
+            tenant, scope = await _place(run)
+            return (
+                await stored_evidence(store, scope, state, pending),
+                await tracked_issue(settings, store, state, pending),
+                await writes_stopped(store, tenant),
+            )
+    except StorageError as error:
+        gone = Gone(str(error))
+        return tuple(ShownEvidence(view, gone) for view in state.evidence), gone, gone
+
+
+async def _place(run: Run) -> tuple[str | None, str | None]:
+    """Return the tenant of a run and the scope under which its content is kept.
+
+    A run names its tenant once it waits, which it may not have done when it was found.
+    """
+    now = await run.handle.describe(rpc_timeout=RPC_TIMEOUT)
+    tenant = now.typed_search_attributes.get(TRIAGE_TENANT)
+    first_run_id = now.raw_description.workflow_execution_info.first_run_id
+    scope = short_hash(tenant, run.id, first_run_id) if tenant and first_run_id else None
+    return tenant, scope
+
+
+async def stored_evidence(
+    store: Store, scope: str | None, state: StateView, pending: PendingView
+) -> tuple[ShownEvidence, ...]:
+    """Return the run's evidence with its content, if that is still what the run was given."""
+    rows = await EvidenceStore(store).load(scope, pending.version) if scope else []
+    found = {(row.evidence_id, row.digest): row for row in rows}
+    return tuple(
+        ShownEvidence(view, _content(view, found.get((view.id, view.digest))))
+        for view in state.evidence
+    )
+
+
+def _content(view: EvidenceView, row: StoredEvidence | None) -> bytes | Gone:
+    if row is None:
+        if view.tool in _WRITE_TOOLS:
+            return Gone("a receipt; 'triage operations' has it")
+        return Gone("it is not in this database")
+    if row.content is None:
+        return Gone("its content has expired")
+    if digest_of_bytes(row.content) != view.digest:
+        return Gone("what is stored is not what the run was given")
+    return row.content
+
+
+async def tracked_issue(
+    settings: Settings, store: Store, state: StateView, pending: PendingView
+) -> ShownIssue | Gone:
+    """Return the issue, and whether the pending digest is over just this text."""
+    target = pending.target
+    tracker = open_trackers(settings, store).get(target.get("tracker", ""))
+    if tracker is None:
+        return Gone("its tracker cannot be reached from here")
+    repository, number = target.get("repository", ""), target.get("issue", "")
+    try:
+        issue = await read_issue(tracker, repository, number, timeout_seconds=LOOK_SECONDS)
+    except TrackerRefused as error:
+        return Gone(f"{error} ({store.address.shown})")
+    except TrackerError as error:
+        return Gone(str(error))
+    covering = _proposal(pending).approval_digest(issue.content_digest, state.provenance.policy)
+    return ShownIssue(issue, is_covered=covering == pending.digest)
+
+
+def _proposal(pending: PendingView) -> Proposal:
+    labels = pending.arguments.get("labels")
+    return Proposal(
+        operation_id=pending.operation_id,
+        version=pending.version,
+        tool=pending.tool,
+        target=pending.target,
+        labels=tuple(map(str, labels)) if isinstance(labels, list) else (),
+        proposed_by=pending.proposed_by,
+    )
+
+
+async def writes_stopped(store: Store, tenant: str | None) -> tuple[Switch, ...]:
+    """Return the switches that stop a tenant's writes now, everybody's first."""
+    switches = await Switches(store).list()
+    return tuple(s for s in switches if s.stopped and s.tenant in {None, tenant})

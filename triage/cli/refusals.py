@@ -1,0 +1,105 @@
+"""What a refused review is told: its code, a sentence, and what to do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from triage.cli.errors import RefusedError
+from triage.cli.times import with_times_told
+from triage.contracts.approval import REFUSAL_MEANING, RefusalCode, Review
+from triage.contracts.state import PendingView, StateView
+
+ADVICE: Final[dict[RefusalCode, str]] = {
+    RefusalCode.NOT_PENDING: "'triage show ID' says what the run waits for, if it waits",
+    RefusalCode.STALE_VERSION: "look at the operation again, and name the version that it has now",
+    RefusalCode.DIGEST_MISMATCH: "look at the operation again: its digest covers other content",
+    RefusalCode.EXPIRED: "start a new run; if this one still waits, look at this machine's clock",
+    RefusalCode.DUPLICATE: "nothing more is to do; the first decision stands",
+    RefusalCode.UNAUTHORISED: (
+        "an issue's author and bots never decide, and rules may name who does; without local "
+        "trust only signed approvals count: make a key with 'triage keys new NAME' and add --sign"
+    ),
+    RefusalCode.MALFORMED: "'triage schema approval' and 'triage schema review' print its shape",
+}
+"""What to do about each refusal, where nothing more is known."""
+
+ABOUT_WHAT_WAS_SHOWN: Final = frozenset(
+    {RefusalCode.NOT_PENDING, RefusalCode.STALE_VERSION, RefusalCode.DIGEST_MISMATCH}
+)
+"""Refusals that may mean that the run changed after it was shown."""
+
+_SIGNED: Final = {
+    RefusalCode.UNAUTHORISED: (
+        "the worker's log names the check: a key that its keyring does not have or that is "
+        "retired, a clock that is ahead; an issue's author and bots never decide"
+    ),
+    RefusalCode.EXPIRED: "if the run still waits, this machine's clock is behind the database's",
+}
+
+
+def mismatch(review: Review, pending: PendingView | None) -> RefusalCode | None:
+    """Return why `review` is not about what was shown, so that nothing else is ever signed."""
+    if pending is None or review.operation_id != pending.operation_id:
+        return RefusalCode.NOT_PENDING
+    if review.version != pending.version:
+        return RefusalCode.STALE_VERSION
+    if review.digest not in {None, pending.digest}:
+        return RefusalCode.DIGEST_MISMATCH
+    return None
+
+
+def refused(
+    code: RefusalCode, reason: str, review: Review, state: StateView, *, is_signed: bool
+) -> RefusedError:
+    """Return what to tell whoever sent `review`.
+
+    Args:
+        code: why it did not count.
+        reason: the run's own sentence; empty if it gave none.
+        review: what was sent.
+        state: the run as it was shown before.
+        is_signed: whether it was signed, which leaves other causes.
+    """
+    hint = _SIGNED.get(code) if is_signed else None
+    return RefusedError(
+        f"{code.value}: {_sentence(code, reason, review, state)}", hint or ADVICE[code]
+    )
+
+
+def _sentence(code: RefusalCode, reason: str, review: Review, state: StateView) -> str:
+    meaning = REFUSAL_MEANING[code]
+    if reason and reason != meaning:
+        return with_times_told(reason)
+    shown = state.pending
+    if code is RefusalCode.STALE_VERSION and shown is not None:
+        return (
+            f"{shown.operation_id} is pending at version {shown.version}, not {review.version}; "
+            "look at it again"
+        )
+    return first_outcome(review, state) or meaning
+
+
+def first_outcome(review: Review, state: StateView) -> str:
+    """Say what became of the operation that `review` is about, if it was decided already."""
+    named = (review.operation_id, review.version)
+    states = [o.state for o in state.operations if named == (o.operation_id, o.version)]
+    if not states:
+        return ""
+    return f"{review.operation_id} at version {review.version} is {states[-1]} already"
+
+
+def changed(shown: PendingView | None, now: PendingView | None) -> str:
+    """Say how what the run waits for has changed since it was shown; empty if it has not."""
+    if _identity(shown) == _identity(now):
+        return ""
+    if now is None:
+        return "it changed after it was shown: nothing is pending any more"
+    return (
+        f"it changed after it was shown: {now.operation_id} is pending at version {now.version} now"
+    )
+
+
+def _identity(pending: PendingView | None) -> tuple[str, int, str] | None:
+    if pending is None:
+        return None
+    return pending.operation_id, pending.version, pending.digest
