@@ -83,6 +83,34 @@ def test_a_write_that_is_not_there_is_closed(triage: Triage, tmp_path: Path) -> 
     assert (1, True) == (again.status, "it needs no person" in again.err)
 
 
+@pytest.mark.parametrize("state", [S.FAILED, S.CANCELLED])
+def test_a_write_that_did_not_happen_is_noted(triage: Triage, tmp_path: Path, state: S) -> None:
+    """Of a write that failed, or was given up, a person only says to have looked at it."""
+
+    async def make(store: Store) -> None:
+        ledger, row = Ledger(store), _row("1")
+        claimed = await ledger.reserve(row, approval(row))
+        assert isinstance(claimed, Reserved)
+        owner, why = "operations", "forbidden"
+        if state is S.CANCELLED:
+            assert await ledger.cancel(KEY, claimed.epoch, why, attention_owner=owner)
+            return
+        assert await ledger.dispatch(KEY, claimed.epoch)
+        assert await ledger.settle(KEY, claimed.epoch, state, b"", why, attention_owner=owner)
+
+    in_store(tmp_path, make)
+    listed = triage("operations", "--attention").out
+    assert ("forbidden" in listed, "operations" in listed) == (True, True)
+    answer = triage("operations", "reconcile", KEY, "--as", "ann", "--format", "json")
+    assert (0, {"operation_key": KEY, "found": None, "state": state.value}) == (
+        answer.status,
+        answer.json(),
+    )
+    record = _record(tmp_path)
+    assert (state, "ann", None) == (record.state, record.attention_owner, record.attention_at)
+    assert [] == triage("operations", "--attention", "--format", "json").json()
+
+
 def test_inside_the_quiet_period_absence_is_not_recorded(triage: Triage, tmp_path: Path) -> None:
     """The time that is left is told, and the row stays as it was."""
     in_store(tmp_path, _doubtful())

@@ -1,6 +1,7 @@
 """`triage operations reconcile`: reads the issue of a write that needs a person.
 
-It sends nothing. What it finds is recorded with who looked, and ends the question.
+It sends nothing. What it finds is recorded with who looked, and ends the question. Of a write that
+failed or was given up there is nothing to find: that somebody has looked is all that is recorded.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from triage.cli.stores import open_store
 from triage.cli.who import who
 from triage.settings import Settings, load_settings
 from triage.storage.ledger import Ledger
-from triage.storage.leftovers import Closing
+from triage.storage.leftovers import OVER, Closing, acknowledge
 from triage.storage.operations import MoveCode, Moved, OperationRecord
 from triage.storage.transitions import OperationState
 from triage.trackers.factory import open_trackers
@@ -36,8 +37,10 @@ def reconcile(key: str, by: str | None, format_: Format) -> None:
     state = _recorded(moved)
     is_there = state is OperationState.RECONCILED_APPLIED
     if format_ is Format.JSON:
-        found = "present" if is_there else "absent"
+        found = None if state in OVER else "present" if is_there else "absent"
         put_json({"operation_key": key, "found": found, "state": state.value})
+    elif state in OVER:
+        put(f"{key} is {state.value}: noted that you have looked; nothing was read or sent")
     elif is_there:
         put(f"{key} is done: its labels were seen on the issue, and it has a receipt now")
     else:
@@ -48,6 +51,8 @@ async def _reconcile(key: str, by: str, settings: Settings) -> Moved:
     async with open_store() as store:
         ledger = Ledger(store, quiet_period_seconds=settings.quiet_period_seconds)
         record = _checked(key, await ledger.get(key))
+        if record.state in OVER:
+            return await acknowledge(store, key, by)
         closing = Closing(reason=ABSENT, owner=by, attention=False)
         read_back = ReadBack(store, ledger, open_trackers(settings, store))
         return await read_back.settle(record, closing)
@@ -58,7 +63,7 @@ def _checked(key: str, record: OperationRecord | None) -> OperationRecord:
         raise RefusedError(
             f"there is no operation {key}", "'triage operations --format json' shows the keys"
         )
-    if record.attention_at is None or record.state not in READABLE:
+    if record.attention_at is None or record.state not in READABLE | OVER:
         raise RefusedError(
             f"{key} is {record.state.value}: it needs no person",
             "'triage operations --attention' shows those that do",

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select, update
 
+from triage.storage.audit import AuditEntry, append
 from triage.storage.engine import Store
 from triage.storage.judgement import quiet_for_seconds
 from triage.storage.ledger_rows import locked, move, to_record
@@ -21,6 +22,9 @@ from triage.storage.schema import operations
 from triage.storage.transitions import OperationState, may_move
 
 _S = OperationState
+
+OVER: Final = frozenset({_S.FAILED, _S.CANCELLED})
+"""Nothing was done, nor will be: a reading has nothing to find, but a person may have to look."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +88,35 @@ async def close_absent(
             return Moved(code=MoveCode.TOO_EARLY, state=record.state, retry_after_seconds=wait)
         await move(connection, record, _S.RECONCILED_ABSENT, now, _values(closing, now))
     return Moved(code=MoveCode.DONE, state=_S.RECONCILED_ABSENT)
+
+
+async def acknowledge(store: Store, operation_key: str, by: str) -> Moved:
+    """Record that a person has looked at a write that failed or was given up; it stays what it is.
+
+    Returns:
+        `ILLEGAL` for any other write, and for one about which nobody is asked.
+    """
+    async with store.write() as connection:
+        record = await locked(connection, operation_key)
+        if record is None:
+            return Moved(code=MoveCode.MISSING)
+        if record.state not in OVER or record.attention_at is None:
+            return Moved(code=MoveCode.ILLEGAL, state=record.state)
+        now = await store.now(connection)
+        await connection.execute(
+            update(operations)
+            .where(operations.c.operation_key == operation_key)
+            .values(attention_at=None, attention_owner=by, updated_at=now)
+        )
+        entry = AuditEntry(
+            tenant=record.tenant,
+            kind="operation.acknowledged",
+            subject=operation_key,
+            at=now,
+            details={"by": by, "state": record.state.value, "epoch": record.epoch},
+        )
+        await append(connection, entry)
+    return Moved(code=MoveCode.DONE, state=record.state)
 
 
 def _is_known(record: OperationRecord, closing: Closing) -> bool:
