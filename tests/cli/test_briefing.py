@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.samples import evidence_view, pending_view
-from triage.cli.briefing import Briefing, Gone, ModelText, ShownEvidence, ShownIssue
+from triage.cli.briefing import Briefing, Gone, ModelText, ShownEvidence, ShownIssue, ShownRequest
 from triage.cli.briefing_lines import BAR, MAX_LINES, briefing_lines
 from triage.cli.text import visible
 from triage.storage.switches import Switch
@@ -46,6 +46,7 @@ def _briefing(**changes: object) -> Briefing:
         "pending": pending_view(),
         "evidence": (ShownEvidence(evidence_view(), b'{"owner":"backend-team"}'),),
         "model": ModelText("final", "bug", "backend-team", ("bug",), ("owners-api",), "It fails."),
+        "request": ShownRequest("Orders fail", "Every POST fails."),
         "issue": ShownIssue(_issue(), is_covered=True),
         "stops": (),
     }
@@ -91,6 +92,15 @@ def test_who_has_approved_is_shown() -> None:
     assert "approvals" not in _text(_briefing())
 
 
+def test_another_text_than_the_issue_s_is_shown() -> None:
+    """Where the model was given an edited or another text, the reviewer sees that one too."""
+    same = _text(_briefing())
+    other = _text(_briefing(request=ShownRequest("Orders fail now", HOSTILE)))
+    assert "what the model was given" not in same
+    assert "what the model was given\n  title\n    | Orders fail now\n" in other
+    assert other.endswith("warning: the model was given another text than the issue's, see above")
+
+
 def test_a_label_that_goes_is_shown() -> None:
     """A change is what differs, whichever way."""
     pending = pending_view(labels_before=("a", 'b", "c'), labels_after=("a", "d"))
@@ -98,7 +108,9 @@ def test_a_label_that_goes_is_shown() -> None:
     assert 'changes     - "b\\", \\"c"\n              + "d"\n' in text
 
 
-@pytest.mark.parametrize("where", ["body", "title", "reason", "evidence", "author", "names"])
+@pytest.mark.parametrize(
+    "where", ["body", "title", "request", "reason", "evidence", "author", "names"]
+)
 def test_no_text_of_a_stranger_stands_where_ours_does(where: str) -> None:
     """Its lines stay behind a bar or in quotes, within the terminal, and drive nothing."""
     content = json.dumps({"note": HOSTILE}).encode()
@@ -106,6 +118,7 @@ def test_no_text_of_a_stranger_stands_where_ours_does(where: str) -> None:
     briefing = {
         "body": _briefing(issue=ShownIssue(_issue(body=HOSTILE), is_covered=True)),
         "title": _briefing(issue=ShownIssue(_issue(title=HOSTILE), is_covered=True)),
+        "request": _briefing(request=ShownRequest(HOSTILE, HOSTILE)),
         "author": _briefing(issue=ShownIssue(_issue(author=HOSTILE), is_covered=True)),
         "reason": _briefing(model=ModelText("final", HOSTILE, HOSTILE, (), (), HOSTILE)),
         "evidence": _briefing(evidence=(ShownEvidence(evidence_view(), content),)),
@@ -115,7 +128,7 @@ def test_no_text_of_a_stranger_stands_where_ours_does(where: str) -> None:
         ),
     }[where]
     lines = _text(briefing).splitlines()
-    plain = _text(_briefing()).splitlines()
+    plain = _text(_briefing(request=ShownRequest("Another", "Another"))).splitlines()
     ours = {line for line in plain if not line.startswith(" ")}
     assert [] == [line for line in lines if not line.startswith(" ") and line not in ours]
     assert all(len(line) <= COLUMNS and line.isprintable() for line in lines)
@@ -143,6 +156,7 @@ def test_what_cannot_be_shown_is_named() -> None:
     briefing = _briefing(
         evidence=(ShownEvidence(evidence_view(), gone),),
         model=Gone("not readable here"),
+        request=Gone("another version of this program stored it"),
         issue=Gone("look at it in its tracker"),
         stops=Gone("there is no database"),
     )
@@ -151,6 +165,7 @@ def test_what_cannot_be_shown_is_named() -> None:
         "    unavailable: its content has expired",
         "model's text: unavailable: not readable here",
         "issue: unavailable: look at it in its tracker",
+        "what the model was given: unavailable: another version of this program",
         "warning: whether writes are stopped cannot be seen here: there is no",
     ):
         assert part in text

@@ -12,12 +12,20 @@ import pytest
 
 from tests.cli.samples import evidence_view, pending_view, state_view
 from tests.cli.stored import in_store, url_in
-from triage.cli.briefing import Gone, ShownEvidence, ShownIssue
-from triage.cli.briefing_sources import stored_evidence, tracked_issue, writes_stopped
+from triage.cli.briefing import Gone, ModelText, ShownEvidence, ShownIssue, ShownRequest
+from triage.cli.briefing_sources import (
+    NOT_HERE,
+    stored_evidence,
+    stored_request,
+    tracked_issue,
+    writes_stopped,
+)
 from triage.cli.stores import look_into_store
 from triage.contracts.canonical import digest_of, digest_of_bytes
+from triage.contracts.request import TriageRequest
 from triage.contracts.state import PendingView
 from triage.settings import Settings
+from triage.storage.documents import DocumentKind, DocumentStore
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
 from triage.storage.evidence import EvidenceRow, EvidenceStore
@@ -53,8 +61,8 @@ def _row(**changes: object) -> EvidenceRow:
     [
         (_row(), CONTENT),
         (_row(expires_at=PAST), Gone("its content has expired")),
-        (_row(scope="another run's"), Gone("it is not in this database")),
-        (_row(version=7), Gone("it is not in this database")),
+        (_row(scope="another run's"), Gone(NOT_HERE)),
+        (_row(version=7), Gone(NOT_HERE)),
         (_row(content=b"{}"), Gone("what is stored is not what the run was given")),
     ],
     ids=["stored", "expired", "another run", "later", "another content"],
@@ -71,6 +79,39 @@ def test_evidence_is_shown_if_it_is_what_the_run_was_given(
         return await stored_evidence(store, SCOPE, state_view(pending, view), pending)
 
     assert (ShownEvidence(view, shown),) == in_store(tmp_path, look)
+
+
+REQUEST = TriageRequest(
+    request_id="R-1", title="It fails", body="Always", changed_paths=(), source="test"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "scope", "expires_at", "shown"),
+    [
+        (REQUEST.model_dump_json().encode(), SCOPE, None, ShownRequest("It fails", "Always")),
+        (REQUEST.model_dump_json().encode(), SCOPE, PAST, Gone("its content has expired")),
+        (REQUEST.model_dump_json().encode(), "another run's", None, Gone(NOT_HERE)),
+        (b"{}", SCOPE, None, Gone("another version of this program stored it")),
+    ],
+    ids=["stored", "expired", "another run", "unreadable"],
+)
+def test_the_text_that_the_model_was_given_is_shown(
+    tmp_path: Path,
+    body: bytes,
+    scope: str,
+    expires_at: datetime | None,
+    shown: ShownRequest | Gone,
+) -> None:
+    """It is the very text that the model's last call named, or a reason why not."""
+
+    async def look(store: Store) -> ShownRequest | Gone:
+        documents = DocumentStore(store)
+        digest = await documents.put(scope, DocumentKind.REQUEST, body, expires_at=expires_at)
+        model = ModelText("final", "bug", "", (), (), "", request_digest=digest)
+        return await stored_request(store, SCOPE, model)
+
+    assert shown == in_store(tmp_path, look)
 
 
 def _covering(content_digest: str) -> PendingView:

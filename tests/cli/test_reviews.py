@@ -131,6 +131,9 @@ def test_only_what_was_shown_is_approved(
         reviewing.review(name, given, Format.TEXT)
     assert "it changed after it was shown: " in str(caught.value)
     assert "op-6 at version 6" in capsys.readouterr().err
+    shown = stack.triage("show", name).out
+    assert "what the model was given\n  title\n    | Orders fail now and then\n" in shown
+    assert "warning: the model was given another text than the issue's" in shown
     pending = stack.triage("show", name, "--format", "json").json()["pending"]
     assert ("op-6", 6) != (pending["operation_id"], pending["version"])
     words = (pending["operation_id"], "--version", str(pending["version"]))

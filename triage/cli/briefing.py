@@ -34,7 +34,11 @@ class ShownEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ModelText:
-    """What the model answered. Nobody has checked its words."""
+    """What the model answered. Nobody has checked its words.
+
+    Attributes:
+        request_digest: names the stored request that it was given.
+    """
 
     kind: str
     route: str
@@ -42,6 +46,15 @@ class ModelText:
     labels: tuple[str, ...]
     evidence_ids: tuple[str, ...]
     reason: str
+    request_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRequest:
+    """The text that the model was given, which need not be what the tracker has."""
+
+    title: str
+    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +81,22 @@ class Briefing:
     pending: PendingView
     evidence: tuple[ShownEvidence, ...]
     model: ModelText | Gone
+    request: ShownRequest | Gone
     issue: ShownIssue | Gone
     stops: tuple[Switch, ...] | Gone
 
     def is_cited(self, evidence_id: str) -> bool:
         """Whether the model rests its answer on this piece of evidence."""
         return isinstance(self.model, ModelText) and evidence_id in self.model.evidence_ids
+
+    @property
+    def other_request(self) -> ShownRequest | None:
+        """The text that the model was given, where the tracker is known to have another one."""
+        request, shown = self.request, self.issue
+        if not isinstance(request, ShownRequest) or not isinstance(shown, ShownIssue):
+            return None
+        is_same = (request.title, request.body) == (shown.issue.title, shown.issue.body)
+        return None if is_same else request
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return everything as data, nothing of it cut."""
@@ -85,6 +108,7 @@ class Briefing:
             "removes": [*without(before, after)],
             "evidence": [self._evidence_json(item) for item in self.evidence],
             "model": _model_json(self.model),
+            "request": _request_json(self.request),
             "issue": _issue_json(self.issue),
             "writes_stopped": _stops_json(self.stops),
         }
@@ -108,6 +132,10 @@ def _model_json(model: ModelText | Gone) -> dict[str, JsonValue]:
     fields = asdict(model)
     lists = {name: [*fields.pop(name)] for name in ("labels", "evidence_ids")}
     return {"verified": False, **fields, **lists}
+
+
+def _request_json(request: ShownRequest | Gone) -> dict[str, JsonValue]:
+    return {"unavailable": request.why} if isinstance(request, Gone) else asdict(request)
 
 
 def _issue_json(shown: ShownIssue | Gone) -> dict[str, JsonValue]:

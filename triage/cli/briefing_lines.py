@@ -37,6 +37,7 @@ def briefing_lines(briefing: Briefing) -> Iterator[str]:
     yield from _evidence_lines(briefing)
     yield from _model_lines(briefing.model)
     yield from _issue_lines(briefing.issue, briefing.pending)
+    yield from _request_lines(briefing)
     yield from warning_lines(briefing)
 
 
@@ -88,6 +89,8 @@ def warning_lines(briefing: Briefing) -> Iterator[str]:
     if isinstance(issue, ShownIssue) and not issue.is_covered:
         yield "warning: the issue shown here is not the one that the operation was proposed on;"
         yield "         if it has changed since, an approved write ends in state_conflict"
+    if briefing.other_request:
+        yield "warning: the model was given another text than the issue's, see above"
     if isinstance(stops, Gone):
         yield from _wrapped(f"warning: whether writes are stopped cannot be seen here: {stops.why}")
     else:
@@ -147,6 +150,19 @@ def _model_lines(model: ModelText | Gone) -> Iterator[str]:
     if model.reason:
         yield "  reason"
         yield from _behind_bar(model.reason, MAX_TEXT_CHARS)
+
+
+def _request_lines(briefing: Briefing) -> Iterator[str]:
+    """Return the text that the model was given, where the tracker is not known to have it."""
+    request = briefing.request
+    if isinstance(request, Gone):
+        yield from _wrapped(f"what the model was given: unavailable: {request.why}")
+    elif isinstance(briefing.issue, Gone) or briefing.other_request:
+        yield "what the model was given"
+        yield "  title"
+        yield from _behind_bar(request.title, MAX_TEXT_CHARS)
+        yield "  text"
+        yield from _behind_bar(request.body, MAX_BODY_CHARS)
 
 
 def _issue_lines(shown: ShownIssue | Gone, pending: PendingView) -> Iterator[str]:

@@ -87,4 +87,5 @@ def _decision(scheduled: HistoryEvent, result: Fields | None) -> ModelText | Gon
         labels=given.texts("labels"),
         evidence_ids=given.texts("evidence_ids"),
         reason=given.text("reason"),
+        request_digest=Fields(first(call.input)).text("request_digest"),
     )

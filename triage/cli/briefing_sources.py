@@ -6,19 +6,29 @@ workers have. So each part is looked for by itself, and held to the digests that
 
 from __future__ import annotations
 
-import asyncio
+from typing import Final
 
+from pydantic import ValidationError
 from temporalio.client import Client
 
-from triage.cli.briefing import Briefing, Gone, ShownEvidence, ShownIssue
+from triage.cli.briefing import (
+    Briefing,
+    Gone,
+    ModelText,
+    ShownEvidence,
+    ShownIssue,
+    ShownRequest,
+)
 from triage.cli.briefing_model import model_text
 from triage.cli.clients import RPC_TIMEOUT, Run
 from triage.cli.stores import LOOK_SECONDS, look_into_store
 from triage.contracts.canonical import digest_of_bytes, short_hash
+from triage.contracts.request import TriageRequest
 from triage.contracts.search_attributes import TRIAGE_TENANT
 from triage.contracts.state import EvidenceView, PendingView, StateView
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.settings import Settings
+from triage.storage.documents import Document, DocumentKind, DocumentStore, Unavailable
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
 from triage.storage.evidence import EvidenceStore, StoredEvidence
@@ -28,7 +38,8 @@ from triage.trackers.base import TrackerError, TrackerRefused
 from triage.trackers.factory import open_trackers
 from triage.trackers.reading import read_issue
 
-_WRITE_TOOLS = frozenset(tool.name for tool in BUILTIN_TOOLS if tool.side_effect)
+NOT_HERE: Final = "it is not in this database"
+_WRITE_TOOLS: Final = frozenset(tool.name for tool in BUILTIN_TOOLS if tool.side_effect)
 
 
 async def brief(
@@ -39,34 +50,34 @@ async def brief(
     Raises:
         RPCError: Temporal does not answer.
     """
-    model, stored = await asyncio.gather(
-        model_text(client, run), _from_store(settings, run, state, pending)
-    )
-    evidence, issue, stops = stored
+    model = await model_text(client, run)
+    try:
+        async with look_into_store(settings) as store:
+            return await _look(settings, store, run, state, pending, model)
+    except StorageError as error:
+        gone = Gone(str(error))
+        evidence = tuple(ShownEvidence(view, gone) for view in state.evidence)
+        return Briefing(run.id, pending, evidence, model, gone, gone, gone)
+
+
+async def _look(
+    settings: Settings,
+    store: Store,
+    run: Run,
+    state: StateView,
+    pending: PendingView,
+    model: ModelText | Gone,
+) -> Briefing:
+    tenant, scope = await _place(run)
     return Briefing(
         workflow_id=run.id,
         pending=pending,
-        evidence=evidence,
+        evidence=await stored_evidence(store, scope, state, pending),
         model=model,
-        issue=issue,
-        stops=stops,
+        request=await stored_request(store, scope, model),
+        issue=await tracked_issue(settings, store, state, pending),
+        stops=await writes_stopped(store, tenant),
     )
-
-
-async def _from_store(
-    settings: Settings, run: Run, state: StateView, pending: PendingView
-) -> tuple[tuple[ShownEvidence, ...], ShownIssue | Gone, tuple[Switch, ...] | Gone]:
-    try:
-        async with look_into_store(settings) as store:
-            tenant, scope = await _place(run)
-            return (
-                await stored_evidence(store, scope, state, pending),
-                await tracked_issue(settings, store, state, pending),
-                await writes_stopped(store, tenant),
-            )
-    except StorageError as error:
-        gone = Gone(str(error))
-        return tuple(ShownEvidence(view, gone) for view in state.evidence), gone, gone
 
 
 async def _place(run: Run) -> tuple[str | None, str | None]:
@@ -97,12 +108,29 @@ def _content(view: EvidenceView, row: StoredEvidence | None) -> bytes | Gone:
     if row is None:
         if view.tool in _WRITE_TOOLS:
             return Gone("a receipt; 'triage operations' has it")
-        return Gone("it is not in this database")
+        return Gone(NOT_HERE)
     if row.content is None:
         return Gone("its content has expired")
     if digest_of_bytes(row.content) != view.digest:
         return Gone("what is stored is not what the run was given")
     return row.content
+
+
+async def stored_request(
+    store: Store, scope: str | None, model: ModelText | Gone
+) -> ShownRequest | Gone:
+    """Return the text that the model was given."""
+    if isinstance(model, Gone) or not model.request_digest or scope is None:
+        return Gone("which text the model was given is not known")
+    documents = DocumentStore(store)
+    found = await documents.get(scope, DocumentKind.REQUEST, model.request_digest)
+    if not isinstance(found, Document):
+        return Gone("its content has expired" if isinstance(found, Unavailable) else NOT_HERE)
+    try:
+        request = TriageRequest.model_validate_json(found.body)
+    except ValidationError:
+        return Gone("another version of this program stored it")
+    return ShownRequest(request.title, request.body)
 
 
 async def tracked_issue(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import pwd
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,6 +151,7 @@ async def _review(
         done = "approved" if review.verdict is Verdict.APPROVE else "rejected"
         put(f"{done} {review.operation_id} at version {review.version} as {review.approver}")
         say(*_still_needed(review, seen.pending))
+        say(f"'triage show {shlex.quote(seen.run.id)}' shows what becomes of it")
 
 
 def _still_needed(review: Review, shown: PendingView | None) -> list[str]:
