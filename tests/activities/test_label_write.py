@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from tests.activities.scripted_tracker import Add, Read
 from tests.activities.writing import Writing
+from tests.workflow.gate import Gate
 from triage.contracts.payloads import WriteOutcome
 from triage.storage.transitions import OperationState as S
 
@@ -63,6 +66,21 @@ async def test_an_absent_write_is_sent_again_only_after_the_quiet_period(
         writing.tracker.calls,
         len(writing.tracker.commits),
     )
+
+
+async def test_a_write_that_takes_longer_than_its_tool_may_still_answers(
+    writing: Writing,
+) -> None:
+    """On a busy machine a call may take what the worker allows: one attempt, and no doubt."""
+    writing.services = replace(writing.services, write_timeout=timedelta(seconds=20))
+    writing.tracker.gate = Gate()
+    request = writing.request()
+    attempt = asyncio.create_task(writing.attempt(request))
+    await writing.tracker.gate.entered()
+    await asyncio.wait({attempt}, timeout=5 * request.timeout_ms / 1_000)
+    writing.tracker.gate.open()
+    assert WriteOutcome.APPLIED is (await attempt).outcome
+    assert (S.APPLIED, 1) == ((await writing.check(request)).state, writing.tracker.calls)
 
 
 @pytest.mark.parametrize("fault", [Add.CUT_AFTER, Add.ERROR_AFTER])
