@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from triage.cli.output import put_table
+from triage.cli.output import put_long, put_table
 
 HEADERS = ("ID", "STATUS", "ROUTE", "SINCE")
 LONG = "triage-ISSUE-0123456789-0123456789"
@@ -36,3 +36,21 @@ def test_a_narrow_terminal_gets_lines(
         "b",
         "  status  completed",
     ] == capsys.readouterr().out.splitlines()
+
+
+def test_a_long_line_is_folded_for_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipe gets a line a fact; on a terminal no rest of it reaches the left edge."""
+    line = "word " * 30 + "end"
+    put_long(line)
+    piped = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    put_long(line)
+    first, *others = capsys.readouterr().out.splitlines()
+    assert f"{line}\n" == piped
+    assert (line.split(), True) == (
+        [*first.split(), *" ".join(others).split()],
+        all(other.startswith("    ") and len(other) <= 60 for other in others),
+    )

@@ -88,6 +88,16 @@ def columns(stream: TextIO | None = None) -> int:
     return min(max(shutil.get_terminal_size().columns, MIN_COLUMNS), MAX_COLUMNS)
 
 
+def put_long(*lines: str) -> None:
+    """Print lines of the answer that may be long; a terminal gets them folded and indented."""
+    if not sys.stdout.isatty():
+        put(*lines)
+        return
+    for line in lines:
+        first, *others = fold(line, columns() - 4)
+        put(first, *(f"    {other}" for other in others))
+
+
 def beside(label: str, text: str) -> list[str]:
     """Return a text beside its label, folded so that it never reaches the left edge."""
     first, *others = fold(text, columns() - len(label))
