@@ -217,8 +217,8 @@ def test_webhook_vectors_are_signed_as_they_say() -> None:
 
 def test_third_party_files_keep_their_licence() -> None:
     """What others wrote carries its licence beside it."""
-    for folder in ("bastioncorpus", "codeowners-patterns"):
-        text = fixtures_path("security", folder, "LICENSE").read_text(encoding="utf-8")
+    for folder in ("security/bastioncorpus", "codeowners"):
+        text = fixtures_path(folder, "LICENSE").read_text(encoding="utf-8")
         assert text.startswith("MIT License\n\nCopyright (c) ")
 
 
