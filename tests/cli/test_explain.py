@@ -43,7 +43,7 @@ def test_a_file_is_told_in_json(triage: Triage) -> None:
     """Programs get one document: whose story it is, how it ended, and what happened when."""
     file = HISTORIES / "completed-approved-by-update.json"
     document = triage("explain", "--file", file, "--format", "json").json()
-    assert ["workflow_id", "run_id", "status", "story"] == list(document)
+    assert ["workflow_id", "run_id", "earlier_run_ids", "status", "story"] == list(document)
     assert ("completed-approved-by-update", "completed") == (
         document["workflow_id"],
         document["status"],
@@ -100,6 +100,38 @@ def test_a_live_run_is_told_while_it_waits_and_when_it_ended(
     assert "approved by ann (update): applied" in write["text"]
     assert "completed" == ended["status"]
     assert json.loads(request_file.read_text())["body"] not in json.dumps(ended)
+
+
+def test_a_run_that_continued_as_new_is_one_story(
+    stack: Stack, request_file: Path, tmp_path: Path
+) -> None:
+    """It is told over all its executions, or over one of them with what that was handed."""
+    name = f"flooded-{id_in(request_file)}"
+    follower = stack.waiting(request_file, name)
+    noise = tmp_path / "noise.json"
+    noise.write_text(json.dumps("x" * 1_900_000))
+    for _ in range(4):
+        signal = ("--name", "noise", "--input-file", str(noise))
+        stack.temporal("workflow", "signal", "-w", name, *signal)
+    stack.triage("approve", name, "op-6", "--version", "6", "--as", "ann")
+    follower.finish()
+    described = stack.temporal("workflow", "describe", "-w", name)["workflowExecutionInfo"]
+    latest, first = described["execution"]["runId"], described["firstRunId"]
+    whole = stack.triage("explain", name, "--format", "json").json()
+    assert (latest, [first]) == (whole["run_id"], whole["earlier_run_ids"])
+    kinds = [beat["kind"] for beat in whole["story"]]
+    assert [1, 1, 1] == [kinds.count(kind) for kind in ("started", "carried", "waited")]
+    assert 4 == kinds.count("message")
+    assert {first, latest} == {beat["run_id"] for beat in whole["story"]}
+    assert "completed" == whole["status"]
+    begun = stack.triage("explain", name, "--run-id", first, "--format", "json").json()
+    assert ("continued_as_new", "the wait goes on in the next execution") == (
+        begun["status"],
+        begun["story"][-2]["text"].partition(": ")[2],
+    )
+    [head, *_, ended] = stack.triage("explain", name, "--run-id", latest).out.splitlines()[2:]
+    assert f"carrying on from the run {first}, at version 6 after 2 steps" in head
+    assert "completed: route bug" in ended
 
 
 def test_runs_that_do_not_exist(stack: Stack, tmp_path: Path) -> None:

@@ -15,7 +15,12 @@ def explain(
         str | None, typer.Argument(metavar="ID", help="A workflow id or a request id.")
     ] = None,
     run_id: Annotated[
-        str | None, typer.Option("--run", help="One execution of it.  [default: the latest]")
+        str | None,
+        typer.Option(
+            "--run-id",
+            "--run",
+            help="One execution of it alone.  [default: the latest and those that it carries on]",
+        ),
     ] = None,
     file: Annotated[
         Path | None,

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from triage.contracts import names
 from triage.contracts.options import Grounding
-from triage.contracts.payloads import EvidenceRef, WriteOutcome
+from triage.contracts.payloads import WriteOutcome
 from triage.story.calls import Done, Ending
+from triage.story.desk import START
 from triage.story.memory import Memory
-from triage.story.parts import Beat, Kind, beat, time_of
+from triage.story.parts import Beat, Kind, beat
 from triage.story.payloads import Fields
+from triage.story.verifying import tell_verification
 from triage.story.words import counted, labelled, listed, named, short_digest
 
-ACCEPTED: Final = "accepted"
 NOT_READABLE: Final = "its answer is not readable here"
 
 
@@ -44,7 +45,7 @@ def _unanswered(memory: Memory, done: Done) -> Beat:
 
 def _tell_tool(memory: Memory, done: Done) -> Iterator[Beat]:
     """Tell a tool that returned evidence, which may be cited from now on."""
-    evidence = _keep(memory, done.result)
+    evidence = memory.keep(done.result)
     text = f"{named(done.call.name)} returned {_evidence(done.result)}"
     yield _beat(done, Kind.TOOL, text, evidence_id=evidence.id if evidence else None)
 
@@ -55,13 +56,24 @@ def _tell_pin(memory: Memory, done: Done) -> Iterator[Beat]:
         yield _beat(done, Kind.PINNED, f"nothing was pinned: {memory.said(refused)}")
         return
     again = " again, for the edited request" if memory.edited else ""
-    memory.context, memory.edited = done.result, False
-    memory.desk.local = done.result.flag("local_trust")
-    memory.desk.approvers = tuple(memory.policy.texts("approvers"))
+    memory.edited = False
+    memory.pin(done.result)
     pinned = done.result.fields("provenance")
     parts = [f"{name} {named(pinned.text(name))}" for name in pinned.names() if pinned.text(name)]
-    text = f"pinned{again}: {', '.join(parts) or 'nothing'}; {_limits(memory)}"
-    yield _beat(done, Kind.PINNED, text, **pinned.json())
+    inherited = list(_inherited(memory, done.result))
+    over = f"; takes over {', '.join(map(_evidence, inherited))}" if inherited else ""
+    text = f"pinned{again}: {', '.join(parts) or 'nothing'}; {_limits(memory)}{over}"
+    ids: list[JsonValue] = [item.text("id") for item in inherited]
+    yield _beat(done, Kind.PINNED, text, **pinned.json(), inherited=ids or None)
+
+
+def _inherited(memory: Memory, context: Fields) -> Iterator[Fields]:
+    """Keep the evidence of the run that this one continues."""
+    listed_items = context.value("inherited")
+    for item in listed_items if isinstance(listed_items, list) else ():
+        fields = Fields(item)
+        if memory.keep(fields) is not None:
+            yield fields
 
 
 def _limits(memory: Memory) -> str:
@@ -70,10 +82,14 @@ def _limits(memory: Memory) -> str:
     grounding = memory.options.text("grounding") or memory.policy.text("grounding")
     mode = memory.options.text("mode") or memory.policy.text("mode")
     unsigned = "count" if memory.desk.local else "do not count"
+    required, approvers = memory.approvals_required, memory.desk.approvers
+    several = f", {required} people have to approve a write" if required > 1 else ""
+    only = f", only {listed(approvers)} may decide" if approvers else ""
     return (
         f"mode {named(mode)}, at most {counted(steps or 0, 'step')}"
         f" and {counted(retries or 0, 'model retry')},"
         f" grounding {named(grounding or Grounding.CITED)}, unsigned approvals {unsigned}"
+        f"{several}{only}"
     )
 
 
@@ -115,7 +131,7 @@ def _tell_write(memory: Memory, done: Done) -> Iterator[Beat]:
     operation, receipt = request.fields("operation"), done.result.fields("evidence")
     outcome = done.result.text("outcome")
     if receipt.readable:
-        _keep(memory, receipt)
+        memory.keep(receipt)
     _note_sent(memory, done)
     if outcome == WriteOutcome.APPLIED:
         memory.applied.update(operation.texts("labels"))
@@ -136,7 +152,7 @@ def _note_sent(memory: Memory, done: Done) -> bool:
     """Keep what a write sent, whatever came of it; return whether it was a write."""
     operation = done.call.request.fields("operation")
     if operation.readable:
-        memory.sent[operation.text("operation_id")] = operation.texts("labels")
+        memory.sent[operation.text("operation_id")] = operation.text("digest")
     return operation.readable
 
 
@@ -145,7 +161,8 @@ def sent(request: Fields) -> str:
     operation, approval = request.fields("operation"), request.fields("approval")
     target = {name: operation.fields("target").text(name) for name in _TARGET}
     approver, source = named(approval.text("approver")), named(approval.text("source"))
-    by = "the run's start" if approval.text("source") == "start" else f"{approver} ({source})"
+    is_plain = (approval.text("source"), approval.text("approver")) == (START, START)
+    by = "the run's start" if is_plain else f"{approver} ({source})"
     return (
         f"{named(operation.text('tool'))} {named(operation.text('operation_id'))} at version"
         f" {operation.number('version')} on {place(target)},"
@@ -159,33 +176,6 @@ def _outcome(memory: Memory, result: Fields) -> str:
     receipt = result.fields("evidence")
     shown = f", receipt {_evidence(receipt)}" if receipt.readable else ""
     return f"{outcome}{replayed}{shown}" + (f": {memory.said(detail)}" if detail else "")
-
-
-def _tell_verification(memory: Memory, done: Done) -> Iterator[Beat]:
-    """Tell what came of verifying a signed approval, which the run looks at once more then."""
-    result, desk = done.result, memory.desk
-    claimed = desk.claimed_by(result.text("approver"))
-    code = result.text("code")
-    if result.flag("accepted") and claimed is not None:
-        refused = desk.judge(claimed, time_of(done.event))
-        code = refused or code
-        if refused is None:
-            desk.decide(claimed)
-    accepted = result.flag("accepted") and code == ACCEPTED
-    whose = result.text("approver") or (claimed.approver if claimed else "")
-    detail = f" ({memory.said(result.text('detail'))})" if result.text("detail") else ""
-    verdict = "it counts" if accepted else f"it does not count: {named(code)}{detail}"
-    text = f"the signature of the review{' by ' + named(whose) if whose else ''} was verified"
-    yield _beat(
-        done,
-        Kind.VERIFIED,
-        f"{text}: {verdict}",
-        accepted=accepted,
-        code=code,
-        operation_id=claimed.operation_id if claimed else None,
-        version=claimed.version if claimed else None,
-        approver=whose or None,
-    )
 
 
 def _tell_incident(_memory: Memory, done: Done) -> Iterator[Beat]:
@@ -218,15 +208,6 @@ def place(target: dict[str, str]) -> str:
     return named(f"{target['tracker']}:{target['repository']}#{target['issue']}")
 
 
-def _keep(memory: Memory, value: Fields) -> EvidenceRef | None:
-    try:
-        evidence = EvidenceRef.model_validate(value.json())
-    except ValidationError:
-        return None
-    memory.evidence.append(evidence)
-    return evidence
-
-
 def _evidence(value: Fields) -> str:
     identity, locator = value.text("id"), value.text("locator")
     if not identity:
@@ -247,7 +228,7 @@ _TELLERS: Final[dict[str, Callable[[Memory, Done], Iterator[Beat]]]] = {
     names.ACTIVITY_PIN_RUN_CONTEXT: _tell_pin,
     names.ACTIVITY_PREVIEW_OPERATION: _tell_preview,
     names.ACTIVITY_APPLY_LABELS: _tell_write,
-    names.ACTIVITY_VERIFY_APPROVAL: _tell_verification,
+    names.ACTIVITY_VERIFY_APPROVAL: tell_verification,
     names.ACTIVITY_OPEN_INCIDENT: _tell_incident,
     names.ACTIVITY_CHOOSE_ACTION: _tell_choice,
     names.ACTIVITY_READ_REFERENCE: _tell_reading,

@@ -234,7 +234,10 @@ def _proposed_write(
     memory: Memory, proposal: Proposal, because: str, *, foreign: bool = False
 ) -> Verdict:
     """Say whether a proposed write can be approved at all."""
-    approved = memory.starting_approval(proposal) is StartingApproval.COUNTS
+    worth = memory.starting_approval(proposal)
+    if worth is StartingApproval.UNPROVEN and not memory.window:
+        return Verdict(accepted=None, because="the signature of its approval has to be verified")
+    approved = worth is StartingApproval.COUNTS
     if not proposal.operation_id or not (approved or memory.window):
         reason = "the write needs an approval of this operation and version, and waits for none"
         return _refused(reason, FailureClass.APPROVAL_REQUIRED)
@@ -244,7 +247,7 @@ def _proposed_write(
     if not memory.labels.issuperset(proposal.labels):
         reason = "the write names a label that the rules do not permit"
         return _refused(reason, FailureClass.POLICY_BLOCK)
-    if memory.sent.get(proposal.operation_id, proposal.labels) != proposal.labels:
+    if memory.sent.get(proposal.operation_id, proposal.digest) != proposal.digest:
         reason = "the operation id was used before, for other labels"
         return _refused(reason, FailureClass.STATE_CONFLICT)
     return _accepted(because)

@@ -7,18 +7,26 @@ in the workflow's order, and `tests/unit/story` holds both to the same answers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
-from triage.contracts.approval import RefusalCode, Review
+from triage.contracts.approval import RefusalCode, Review, Verdict
 from triage.contracts.canonical import digest_of
+
+START: Final = "start"
+SIGNAL: Final = "signal"
+UPDATE: Final = "update"
+"""How a review comes."""
 
 
 class StartingApproval(StrEnum):
     """What an approval that a run was started with is worth to an operation."""
 
     COUNTS = "accepted"
+    UNPROVEN = "unproven"
     STALE = RefusalCode.STALE_VERSION.value
     UNAUTHORISED = RefusalCode.UNAUTHORISED.value
 
@@ -39,10 +47,14 @@ class Proposal:
     labels: tuple[str, ...]
     proposed_by: str
 
+    @property
+    def digest(self) -> str:
+        """The digest over what would be written."""
+        return digest_of([self.tool, self.target, list(self.labels)])
+
     def approval_digest(self, content_digest: str, policy_digest: str) -> str:
         """Return the digest over everything that a reviewer is shown."""
-        operation = digest_of([self.tool, self.target, list(self.labels)])
-        return digest_of([operation, self.version, content_digest, policy_digest])
+        return digest_of([self.digest, self.version, content_digest, policy_digest])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +64,14 @@ class Wait:
     Attributes:
         digest: what an approval must carry, if it carries one.
         deadline: from when on no decision counts; None if it is not known.
+        approvals_required: how many people have to approve.
     """
 
     operation_id: str
     version: int
     digest: str
     deadline: datetime | None
+    approvals_required: int = 1
 
 
 @dataclass(slots=True)
@@ -70,8 +84,13 @@ class Desk:
         approvers: the only people who may decide; empty for anybody.
         waiting: whether the run waits for a person.
         wait: on what; None if that cannot be read.
-        decided: the review that counted.
-        verdicts: operation id and version of everything that was decided on.
+        decided: the review that decided.
+        required: how many people have to approve what is, or was last, waited for.
+        approved_by: who has approved so far, where one person is not enough.
+        subjects: the stable ids of those of them who signed.
+        verdicts: the review that decided, by operation id and version.
+        starting: the signed approval from the run's start that has to be verified.
+        asked: signed reviews that came by update in the latest task, and have to be verified.
         unproven: signed reviews that came by signal and have to be verified, in that order.
     """
 
@@ -82,12 +101,19 @@ class Desk:
     wait: Wait | None = None
     since: datetime | None = None
     decided: Review | None = None
-    verdicts: set[tuple[str, int]] = field(default_factory=set)
+    required: int = 1
+    approved_by: list[str] = field(default_factory=list)
+    subjects: set[str] = field(default_factory=set)
+    verdicts: dict[tuple[str, int], Review] = field(default_factory=dict)
+    starting: Review | None = None
+    asked: list[Review] = field(default_factory=list)
     unproven: list[Review] = field(default_factory=list)
 
-    def open(self, since: datetime, wait: Wait | None) -> None:
-        """Begin to wait."""
+    def open(self, since: datetime, wait: Wait | None, approved_by: Iterable[str] = ()) -> None:
+        """Begin to wait, or go on with a wait for which some have approved already."""
         self.waiting, self.since, self.wait, self.decided = True, since, wait, None
+        self.approved_by, self.subjects = [*approved_by], set()
+        self.required = wait.approvals_required if wait else 1
 
     def close(self) -> None:
         """Stop waiting."""
@@ -113,20 +139,77 @@ class Desk:
             return RefusalCode.UNAUTHORISED
         if review.digest is None and not self.local:
             return RefusalCode.DIGEST_MISMATCH
-        return RefusalCode.DUPLICATE if is_decided else None
+        again = review.verdict is Verdict.APPROVE and self.has_approved(review)
+        return RefusalCode.DUPLICATE if is_decided or again else None
 
-    def decide(self, review: Review) -> None:
-        """Take the review that counted."""
-        self.decided = review
-        self.verdicts.add((review.operation_id, review.version))
+    def judge_start(self, review: Review, version: int, required: int) -> StartingApproval:
+        """Say what an approval that came with the start is worth to what is pending at `version`.
 
-    def claimed_by(self, approver: str) -> Review | None:
-        """Take the oldest unproven review, of `approver` if there is one, off the desk."""
-        theirs = [review for review in self.unproven if review.approver == approver]
-        found = next(iter(theirs or self.unproven), None)
+        Where several people have to approve, one who did so beforehand is not enough.
+        """
+        if review.version != version:
+            return StartingApproval.STALE
+        if not self._may_decide(review) or required > 1:
+            return StartingApproval.UNAUTHORISED
+        return StartingApproval.COUNTS if self.local else StartingApproval.UNPROVEN
+
+    def receive(
+        self, review: Review, now: datetime, subject: str | None = None
+    ) -> RefusalCode | None:
+        """Take a review whose signature, if any, is good; return why it does not count, or None.
+
+        One person under two names is one person: `subject` is the signer's stable id.
+        """
+        code = self.judge(review, now)
+        if code is None and subject is not None and subject in self.subjects:
+            code = RefusalCode.DUPLICATE
+        if code is None:
+            self.take(review, subject)
+        return code
+
+    def take(self, review: Review, subject: str | None = None) -> None:
+        """Take a review that counts; taking it twice is taking it once.
+
+        Where the rules want several people, approvals add up, and one rejection is enough.
+        """
+        if review.verdict is Verdict.APPROVE and self.required > 1:
+            self.subjects |= {subject} if subject else set()
+            if not self.has_approved(review):
+                self.approved_by.append(review.approver)
+            if len(self.approved_by) < self.required:
+                return
+        self.decided = self.decided or review
+        self.verdicts.setdefault((review.operation_id, review.version), review)
+
+    def claim(self, approver: str) -> tuple[Review, str] | None:
+        """Take a review whose signature was verified off the desk, and say how it had come.
+
+        It is the oldest one of `approver` if there is one, else the oldest one.
+        """
+        starting = [(self.starting, START)] if self.starting else []
+        others = [(r, UPDATE) for r in self.asked] + [(r, SIGNAL) for r in self.unproven]
+        every = [*starting, *others]
+        theirs = [pair for pair in every if pair[0].approver == approver]
+        found = next(iter(theirs or every), None)
         if found is not None:
-            self.unproven.remove(found)
+            self._forget(*found)
         return found
+
+    def _forget(self, review: Review, channel: str) -> None:
+        if channel == START:
+            self.starting = None
+        elif channel == UPDATE:
+            self.asked.remove(review)
+        else:
+            self.unproven.remove(review)
+
+    def has_approved(self, review: Review) -> bool:
+        """Whether this person's approval is among those that are given so far."""
+        return _folded(review.approver) in map(_folded, self.approved_by)
+
+    def decided_on(self, review: Review) -> Review | None:
+        """Return the review that decided on the same operation and version."""
+        return self.verdicts.get((review.operation_id, review.version))
 
     def _may_decide(self, review: Review) -> bool:
         """Whether this approver may, if the signature, if there is one, is good."""

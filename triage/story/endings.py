@@ -1,30 +1,24 @@
-"""Tells how a run began, how it ended, or where it stands."""
+"""Tells how a run ended, or where it stands."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from pydantic import JsonValue
 from temporalio.api.enums.v1 import TimeoutType
-from temporalio.api.history.v1 import HistoryEvent, WorkflowExecutionStartedEventAttributes
+from temporalio.api.history.v1 import HistoryEvent
 
-from triage.contracts.base import Contract
 from triage.contracts.failures import FAILURES, FailureClass
 from triage.contracts.incident import LoopStatus
-from triage.contracts.options import IssueContext, RunOptions
-from triage.contracts.request import claimed_request_id
 from triage.contracts.search_attributes import TRIAGE_FAILURE, TRIAGE_STATUS
 from triage.story.calls import Call
 from triage.story.memory import Memory
 from triage.story.parts import Beat, Kind, beat, time_of
-from triage.story.payloads import Fields, failure_of, first, is_encoded, read
-from triage.story.words import counted, labelled, listed, moment, named, short_digest, span
+from triage.story.payloads import Fields, failure_of, first
+from triage.story.words import counted, labelled, listed, moment, named, span
 
-MAX_OPTION_CHARS: Final = 100
 LOOP_MEANING: Final[dict[str, str]] = {
     LoopStatus.COMPLETE: "the adapter finished after reading",
     LoopStatus.UNSUPPORTED: "the adapter finished without reading anything",
@@ -38,65 +32,6 @@ _TIMEOUTS: Final = {
     TimeoutType.TIMEOUT_TYPE_SCHEDULE_TO_START: "nobody took it up in time",
     TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE: "whoever took it up did not answer in time",
 }
-
-
-def tell_start(memory: Memory, event: HistoryEvent) -> Iterator[Beat]:
-    """Tell what a run was started with: its request id and options, never the issue's text."""
-    started = event.workflow_execution_started_event_attributes
-    values = [read(payload) for payload in started.input.payloads]
-    request, options = (Fields(value) for value in (*values, None, None)[:2])
-    memory.learn_request(request)
-    memory.options = options
-    memory.desk.author = options.fields("context").text("author")
-    what = f"{named(memory.workflow_type)} on the queue {named(started.task_queue.name)}"
-    parts = [what, _subject(request, encoded=is_encoded(started.input)), *_origin(started)]
-    if len(values) > 1:
-        parts.append(f"options {_options(options)}" if options.readable else "unreadable options")
-    yield beat(event, Kind.STARTED, ", ".join(parts), **_subject_facts(request))
-
-
-def _subject(request: Fields, *, encoded: bool) -> str:
-    if encoded or not request.readable:
-        return "with an input that is not readable here" if encoded else "with no readable request"
-    if "incident_id" in request:
-        references = listed(request.fields("evidence").names())
-        return f"incident {named(request.text('incident_id'))}, references {references}"
-    return f"request {named(claimed_request_id(request.json()))}"
-
-
-def _subject_facts(request: Fields) -> dict[str, str]:
-    known = ("request_id", "incident_id")
-    return {name: request.text(name) for name in known if request.text(name)}
-
-
-def _origin(started: WorkflowExecutionStartedEventAttributes) -> Iterator[str]:
-    if started.continued_execution_run_id:
-        yield f"carrying on from the run {named(started.continued_execution_run_id)}"
-
-
-def _options(options: Fields) -> str:
-    """Show options that there are; of others the name alone, as anything may be in them."""
-    shown = [*_pairs(options, RunOptions), *_pairs(options.fields("context"), IssueContext)]
-    approvals = options.fields("approvals")
-    if approvals.names():
-        pairs = (f"{name}@{approvals.number(name)}" for name in approvals.names())
-        shown.append(f"approvals={listed(pairs)}")
-    return " ".join(shown) or "none"
-
-
-def _pairs(values: Fields, contract: type[Contract]) -> Iterator[str]:
-    for name in values.names():
-        if name not in contract.model_fields:
-            yield f"{named(name)} (unknown)"
-        elif name not in {"context", "approvals"}:
-            yield f"{name}={_short(values.value(name))}"
-
-
-def _short(value: JsonValue) -> str:
-    if isinstance(value, str):
-        return named(value)
-    text = short_digest(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    return text if len(text) <= MAX_OPTION_CHARS else f"{text[: MAX_OPTION_CHARS - 1]}…"
 
 
 def tell_end(memory: Memory, event: HistoryEvent) -> Iterator[Beat]:
@@ -187,6 +122,16 @@ def _stopped(memory: Memory, event: HistoryEvent) -> Beat:
     return beat(event, Kind.ENDED, text, execution="canceled")
 
 
+def tell_join(event: HistoryEvent) -> Beat:
+    """Tell that a run carries on under a fresh history, which is told next."""
+    new = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
+    text = (
+        f"the history had grown long: the run carries on under a fresh one, as the run"
+        f" {named(new)}, with all that it knows"
+    )
+    return beat(event, Kind.CARRIED, text, new_run_id=new)
+
+
 def tell_worker_trouble(memory: Memory, event: HistoryEvent) -> Iterator[Beat]:
     """Tell that a worker could not carry the run on at once; another attempt did, or will."""
     if event.HasField("workflow_task_timed_out_event_attributes"):
@@ -233,7 +178,17 @@ def _waits(memory: Memory, now: datetime | None) -> str:
     hint = f": {command}" if all(word.isprintable() for word in words) else ""
     until = f", until {moment(wait.deadline)}" if wait.deadline else ""
     what = f"{named(wait.operation_id)} at version {wait.version}"
-    return f"waits for a person {began}{until}, to decide on {what}{hint}"
+    given = _given(memory)
+    return f"waits for a person {began}{until}, to decide on {what}{given}{hint}"
+
+
+def _given(memory: Memory) -> str:
+    """Say who has approved so far, where one person is not enough."""
+    desk = memory.desk
+    if desk.required == 1:
+        return ""
+    by = f" ({listed(desk.approved_by)})" if desk.approved_by else ""
+    return f"; {len(desk.approved_by)} of {desk.required} approvals are given{by}"
 
 
 def _asked(call: Call, now: datetime | None) -> str:

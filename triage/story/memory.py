@@ -9,10 +9,11 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from triage.contracts.approval import Review, Verdict
 from triage.contracts.names import ACTIVITY_APPLY_LABELS
 from triage.contracts.options import DEFAULT_REPOSITORY, MODES, Mode, ModeValues
 from triage.contracts.payloads import EvidenceRef, ToolSnapshot
-from triage.story.desk import Desk, Proposal, StartingApproval, Wait
+from triage.story.desk import START, Desk, Proposal, StartingApproval, Wait
 from triage.story.payloads import Fields
 from triage.story.words import MAX_QUOTE_CHARS, named, quoted
 
@@ -38,7 +39,7 @@ class Memory:
         edited: whether an edit came that the run has not yet taken up.
         version: the run's version at its latest decision.
         applied: the labels that this run has put on the issue.
-        sent: the labels of each operation that was sent, by its id.
+        sent: the digest of each operation that was sent, by its id.
         published: the search attributes that were written last.
         recorded: the digests that approvals of writes that were sent had to carry.
         waited: how long a person was waited for.
@@ -54,7 +55,7 @@ class Memory:
     edited: bool = False
     evidence: list[EvidenceRef] = field(default_factory=list)
     applied: set[str] = field(default_factory=set)
-    sent: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    sent: dict[str, str] = field(default_factory=dict)
     retries: int = 0
     version: int = 0
     proposal: Proposal | None = None
@@ -69,6 +70,22 @@ class Memory:
         self.request = request
         texts = (request.text("title").strip(), request.text("body").strip())
         self.issue_text.update(text for text in texts if len(text) >= MIN_WHOLE_CHARS)
+
+    def pin(self, context: Fields) -> None:
+        """Take what was pinned: the rules, and who may decide."""
+        self.context = context
+        self.desk.local = context.flag("local_trust")
+        self.desk.author = context.text("author") or self.desk.author
+        self.desk.approvers = self.policy.texts("approvers")
+
+    def keep(self, value: Fields) -> EvidenceRef | None:
+        """Keep evidence that may be cited from now on; None if it is none."""
+        try:
+            evidence = EvidenceRef.model_validate(value.json())
+        except ValidationError:
+            return None
+        self.evidence.append(evidence)
+        return evidence
 
     def said(self, text: str) -> str:
         """Quote what a model, a tool or a person said, unless it repeats the issue's text."""
@@ -109,7 +126,14 @@ class Memory:
         seconds = self.options.number("approval_window_seconds")
         if seconds is None and self.mode is not None:
             seconds = self.mode.approval_window_seconds
+            # The rules say how long a wait lasts, where the mode waits at all.
+            seconds = seconds and (self.policy.number("approval_window_seconds") or seconds)
         return None if seconds is None else timedelta(seconds=seconds)
+
+    @property
+    def approvals_required(self) -> int:
+        """How many people have to approve a write."""
+        return self.policy.number("approvals_required") or 1
 
     @property
     def tools(self) -> dict[str, ToolSnapshot]:
@@ -128,7 +152,7 @@ class Memory:
         """The issue that a write of this run is about."""
         context = self.options.fields("context")
         return {
-            "tracker": context.text("tracker") or "local",
+            "tracker": context.text("tracker") or self.context.text("tracker") or "local",
             "repository": context.text("repository") or DEFAULT_REPOSITORY,
             "issue": context.text("issue") or self.request.text("request_id"),
         }
@@ -162,14 +186,32 @@ class Memory:
         )
         return self.proposal
 
+    def starting_review(self, proposal: Proposal) -> Review | None:
+        """Return the approval of an operation that the run was started with, if there is one."""
+        approvals = self.options.fields("approvals")
+        given = approvals.fields(proposal.operation_id)
+        version = (
+            given.number("version") if given.readable else approvals.number(proposal.operation_id)
+        )
+        if version is None:
+            return None
+        try:
+            return Review(
+                operation_id=proposal.operation_id,
+                version=version,
+                approver=given.text("approver") if given.readable else START,
+                token=given.text("token") or None,
+                verdict=Verdict.APPROVE,
+            )
+        except ValidationError:
+            return None
+
     def starting_approval(self, proposal: Proposal) -> StartingApproval | None:
         """Say what the approval of an operation from the run's start is worth, if there is one."""
-        version = self.options.fields("approvals").number(proposal.operation_id)
-        if version is None or not proposal.operation_id:
+        review = self.starting_review(proposal)
+        if review is None:
             return None
-        if version != proposal.version:
-            return StartingApproval.STALE
-        return StartingApproval.COUNTS if self.desk.local else StartingApproval.UNAUTHORISED
+        return self.desk.judge_start(review, proposal.version, self.approvals_required)
 
     def begin_wait(self, since: datetime) -> None:
         """Begin to wait for a decision on the latest proposal."""
@@ -199,6 +241,7 @@ class Memory:
             version=proposal.version,
             digest=self.recorded.get((proposal.operation_id, proposal.version), computed),
             deadline=None if self.window is None else since + self.window,
+            approvals_required=self.approvals_required,
         )
 
 

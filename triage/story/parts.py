@@ -30,6 +30,7 @@ class Kind(StrEnum):
     ATTRIBUTES = "attributes"
     WORKER = "worker"
     CANCEL = "cancel"
+    CARRIED = "carried"
     ENDED = "ended"
     FAILURE = "failure"
     STANDING = "standing"
@@ -60,7 +61,9 @@ class Story:
     """What happened in one run, in order.
 
     Attributes:
+        run_id: names its latest execution that is told.
         status: that of its response if it has one, else Temporal's word for the execution.
+        earlier: the run ids of its earlier executions that are told as well, in order.
     """
 
     workflow_id: str
@@ -69,12 +72,14 @@ class Story:
     status: str
     began: datetime
     beats: tuple[Beat, ...]
+    earlier: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the story for programs."""
         return {
             "workflow_id": self.workflow_id,
             "run_id": self.run_id,
+            "earlier_run_ids": [*self.earlier],
             "status": self.status,
             "story": [self._beat(beat) for beat in self.beats],
         }

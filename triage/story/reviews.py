@@ -22,26 +22,34 @@ from triage.contracts.approval import (
 from triage.contracts.base import ContractError
 from triage.contracts.names import SIGNAL_APPROVE, SIGNAL_EDIT, SIGNAL_REJECT, UPDATE_REVIEW
 from triage.contracts.request import parse_request
-from triage.story.desk import StartingApproval
+from triage.story.desk import SIGNAL, START, UPDATE, Desk, StartingApproval
 from triage.story.memory import Memory
 from triage.story.parts import Beat, Kind, beat
 from triage.story.payloads import Fields, failure_of, first, is_encoded
 from triage.story.words import listed, named
 
 MAX_REVIEW_BYTES: Final = 65_536
-SIGNAL: Final = "signal"
-START: Final = "start"
+ACCEPTED: Final = "accepted"
+TO_VERIFY: Final = "its signature has to be verified"
 _VERDICTS: Final = {SIGNAL_APPROVE: Verdict.APPROVE, SIGNAL_REJECT: Verdict.REJECT}
 _MEANING: Final = {code.value: meaning for code, meaning in REFUSAL_MEANING.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an update was answered; `code` is ``accepted`` or a refusal's code."""
+    """What an update was answered.
+
+    Attributes:
+        review: what was asked for; None if that cannot be read.
+        code: ``accepted`` or a refusal's code.
+        reason: the run's own sentence about a refusal.
+        failure: what the update failed with, if it failed.
+    """
 
     review: Review | None
     accepted: bool
     code: str
+    reason: str = ""
     failure: tuple[str, str] | None = None
 
 
@@ -92,12 +100,55 @@ def _review_signal(memory: Memory, event: HistoryEvent, now: datetime) -> Beat:
         return beat(event, Kind.REVIEW, text, **facts)
     code = desk.judge(review, now)
     if code is not None:
-        return beat(event, Kind.REVIEW, f"{said}: {_refusal(code)}", **facts, **_no(code))
+        why = f"{refusal(code)}{_first_outcome(desk, code, review)}"
+        return beat(event, Kind.REVIEW, f"{said}: {why}", **facts, **_no(code))
     if review.token is not None and not desk.local:
         desk.unproven.append(review)
-        return beat(event, Kind.REVIEW, f"{said}: its signature has to be verified", **facts)
-    desk.decide(review)
-    return beat(event, Kind.REVIEW, f"{said}: it counts", **facts, accepted=True, code="accepted")
+        return beat(event, Kind.REVIEW, f"{said}: {TO_VERIFY}", **facts)
+    desk.take(review)
+    text = f"{said}: {counts_as(desk, review)}"
+    return beat(event, Kind.REVIEW, text, **facts, **counting(desk, review), code=ACCEPTED)
+
+
+def _first_outcome(desk: Desk, code: RefusalCode, review: Review) -> str:
+    """Say who decided before, to whoever came second."""
+    first = desk.decided_on(review) if code is RefusalCode.DUPLICATE else None
+    return f": {_done(first)} by {named(first.approver)}" if first else ""
+
+
+def _done(review: Review) -> str:
+    return "approved" if review.verdict is Verdict.APPROVE else "rejected"
+
+
+def counts_as(desk: Desk | None = None, review: Review | None = None) -> str:
+    """Say that a review counts, and of several approvals which one it is."""
+    if desk is None or review is None or not _is_one_of_several(desk, review):
+        return "it counts"
+    number = _number(desk, review)
+    decides = ", which decides" if number >= desk.required else ""
+    return f"it counts, as approval {number} of {desk.required}{decides}"
+
+
+def counting(desk: Desk, review: Review) -> dict[str, JsonValue]:
+    """Return the same for programs."""
+    if not _is_one_of_several(desk, review):
+        return {"accepted": True, "decides": True}
+    number = _number(desk, review)
+    return {
+        "accepted": True,
+        "decides": number >= desk.required,
+        "approval": number,
+        "approvals_required": desk.required,
+    }
+
+
+def _is_one_of_several(desk: Desk, review: Review) -> bool:
+    approves = review.verdict is Verdict.APPROVE
+    return approves and desk.required > 1 and review.approver in desk.approved_by
+
+
+def _number(desk: Desk, review: Review) -> int:
+    return desk.approved_by.index(review.approver) + 1
 
 
 def _malformed(event: HistoryEvent, name: str, error: ContractError) -> Beat:
@@ -139,7 +190,9 @@ def read_answer(event: HistoryEvent, outcome: Outcome | None) -> Answer:
     if outcome.HasField("failure"):
         return Answer(review, accepted=False, code="", failure=failure_of(outcome.failure))
     answer = Fields(first(outcome.success))
-    return Answer(review, answer.flag("accepted"), answer.text("code"))
+    return Answer(
+        review, answer.flag("accepted"), answer.text("code"), reason=answer.text("reason")
+    )
 
 
 def _review_in(request: Input) -> Review | None:
@@ -152,43 +205,51 @@ def _review_in(request: Input) -> Review | None:
 def tell_update(memory: Memory, event: HistoryEvent, answer: Answer) -> Iterator[Beat]:
     """Tell an update: those that the run refused at once have left nothing to tell."""
     request = event.workflow_execution_update_accepted_event_attributes.accepted_request.input
-    if answer.review is None:
+    review = answer.review
+    if review is None:
         text = f"update {named(request.name)}: what it says is not readable here"
-        yield beat(event, Kind.MESSAGE, text, channel="update", name=request.name)
+        yield beat(event, Kind.MESSAGE, text, channel=UPDATE, name=request.name)
         return
+    facts: dict[str, JsonValue] = {**_facts(review, UPDATE), "accepted": answer.accepted}
     if answer.accepted:
-        memory.desk.decide(answer.review)
-    said, facts = f"update {_shown(memory, answer.review)}", _facts(answer.review, "update")
+        facts |= counting(memory.desk, review)
+    text = f"update {_shown(memory, review)}: {_answered(memory, review, answer)}"
+    yield beat(event, Kind.REVIEW, text, **facts, code=answer.code or None)
+
+
+def _answered(memory: Memory, review: Review, answer: Answer) -> str:
     if answer.accepted:
-        text = f"{said}: it counts"
-    elif answer.failure is not None:
-        text = f"{said}: it failed with {memory.failed(*answer.failure)}"
-    else:
-        text = f"{said}: {_refusal(answer.code) if answer.code else 'no answer yet'}"
-    code = answer.code or None
-    yield beat(event, Kind.REVIEW, text, **facts, accepted=answer.accepted, code=code)
+        return counts_as(memory.desk, review)
+    if answer.failure is not None:
+        return f"it failed with {memory.failed(*answer.failure)}"
+    if not answer.code:
+        return "no answer yet"
+    reason = f": {memory.said(answer.reason)}" if answer.reason else ""
+    return f"{refusal(answer.code)}{reason}"
 
 
 def tell_starting_approval(memory: Memory, event: HistoryEvent) -> Iterator[Beat]:
     """Tell what an approval that the run was started with is worth to the latest proposal."""
     proposal = memory.proposal
+    review = memory.starting_review(proposal) if proposal else None
     worth = memory.starting_approval(proposal) if proposal else None
-    if proposal is None or worth is None:
+    if review is None or worth is None:
         return
-    counts = worth is StartingApproval.COUNTS
-    version = memory.options.fields("approvals").number(proposal.operation_id)
-    said = f"the approval of {named(proposal.operation_id)} at version {version} from the start"
-    yield beat(
-        event,
-        Kind.REVIEW,
-        f"{said}: {'it counts' if counts else _refusal(worth)}",
-        channel=START,
-        operation_id=proposal.operation_id,
-        version=version,
-        approver=START,
-        accepted=counts,
-        code=worth,
+    by = f" by {named(review.approver)}, signed" if review.token else ""
+    said = (
+        f"the approval of {named(review.operation_id)} at version {review.version}"
+        f" from the start{by}"
     )
+    facts = _facts(review, START)
+    if worth is StartingApproval.UNPROVEN:
+        memory.desk.starting = review
+        yield beat(event, Kind.REVIEW, f"{said}: {TO_VERIFY}", **facts)
+    elif worth is StartingApproval.COUNTS:
+        taken: dict[str, JsonValue] = {"accepted": True, "decides": True, "code": ACCEPTED}
+        yield beat(event, Kind.REVIEW, f"{said}: it counts", **facts, **taken)
+    else:
+        code = RefusalCode(worth.value)
+        yield beat(event, Kind.REVIEW, f"{said}: {refusal(code)}", **facts, **_no(code))
 
 
 def _shown(memory: Memory, review: Review) -> str:
@@ -200,7 +261,7 @@ def _shown(memory: Memory, review: Review) -> str:
     )
 
 
-def _facts(review: Review, channel: str) -> dict[str, str | int]:
+def _facts(review: Review, channel: str) -> dict[str, JsonValue]:
     return {
         "channel": channel,
         "name": review.verdict.value,
@@ -210,10 +271,11 @@ def _facts(review: Review, channel: str) -> dict[str, str | int]:
     }
 
 
-def _no(code: RefusalCode) -> dict[str, str | bool]:
+def _no(code: RefusalCode) -> dict[str, JsonValue]:
     return {"accepted": False, "code": code.value}
 
 
-def _refusal(code: str) -> str:
+def refusal(code: str) -> str:
+    """Say that a review does not count, and why."""
     meaning = _MEANING.get(code)
     return f"it does not count: {named(code)}" + (f", {meaning}" if meaning else "")

@@ -12,7 +12,7 @@ from triage.contracts.search_attributes import TRIAGE_WAITING_SINCE
 from triage.story.memory import Memory
 from triage.story.parts import Beat, Kind, beat, time_of
 from triage.story.payloads import Unreadable, read
-from triage.story.words import labelled, moment, named, quoted, span
+from triage.story.words import labelled, listed, moment, named, quoted, span
 
 
 class Timers:
@@ -68,24 +68,27 @@ def tell_attributes(memory: Memory, event: HistoryEvent) -> Iterator[Beat]:
     if since is None:
         yield from tell_wait_over(memory, event)
     else:
-        yield _begin(memory, event, since)
+        memory.begin_wait(_moment(since, time_of(event)))
+        yield tell_wait(memory, event)
 
 
-def _begin(memory: Memory, event: HistoryEvent, since: object) -> Beat:
-    memory.begin_wait(_moment(since, time_of(event)))
+def tell_wait(memory: Memory, event: HistoryEvent) -> Beat:
+    """Tell what a person is waited for, and until when."""
     wait = memory.desk.wait
     if wait is None:
         return beat(event, Kind.WAITING, "waits for a person; on what is not readable here")
     until = f" until {moment(wait.deadline)}" if wait.deadline else ""
     what = f"{named(wait.operation_id)} at version {wait.version}"
+    whom = "a person" if memory.desk.required == 1 else f"{memory.desk.required} people"
     return beat(
         event,
         Kind.WAITING,
-        f"waits for a person{until} to decide on {what}, digest {named(wait.digest)}",
+        f"waits for {whom}{until} to decide on {what}, digest {named(wait.digest)}",
         operation_id=wait.operation_id,
         version=wait.version,
         digest=wait.digest,
         expires_at=wait.deadline.isoformat() if wait.deadline else None,
+        approvals_required=wait.approvals_required if wait.approvals_required > 1 else None,
     )
 
 
@@ -96,20 +99,23 @@ def tell_wait_over(memory: Memory, event: HistoryEvent) -> Iterator[Beat]:
         return
     length = max(time_of(event) - (desk.since or time_of(event)), timedelta())
     memory.waited += length
-    text = f"a person was waited for {span(length)}: {_why(memory, time_of(event))}"
+    text = f"a person was waited for {span(length)}: {_why(memory, event)}"
     yield beat(event, Kind.WAITED, text, waited_seconds=round(length.total_seconds(), 3))
     desk.close()
 
 
-def _why(memory: Memory, now: datetime) -> str:
-    decided, wait = memory.desk.decided, memory.desk.wait
+def _why(memory: Memory, event: HistoryEvent) -> str:
+    decided, wait, now = memory.desk.decided, memory.desk.wait, time_of(event)
+    if event.HasField("workflow_execution_continued_as_new_event_attributes"):
+        return "the wait goes on in the next execution"
     if memory.canceled:
         return "the execution was canceled"
     if memory.edited:
         return "the request was edited, so the operation was withdrawn"
     if decided is not None:
         done = "approved" if decided.verdict is Verdict.APPROVE else "rejected"
-        return f"{done} by {named(decided.approver)}"
+        people = memory.desk.approved_by if decided.verdict is Verdict.APPROVE else ()
+        return f"{done} by {listed(people or [decided.approver])}"
     is_late = wait is not None and wait.deadline is not None and now >= wait.deadline
     return "nobody decided in time" if is_late else "the wait was ended"
 

@@ -127,33 +127,76 @@ CHANGES: Final[dict[str, list[JsonValue]]] = {
     "digest": [None, SHOWN, "sha256:" + "2" * 64],
     "approver": ["ann", "@Author ", "helper[BOT]"],
     "token": [None, "signed"],
+    "verdict": ["approve", "reject"],
 }
 DEADLINE: Final = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("local", [True, False])
-@pytest.mark.parametrize("is_open", [True, False])
-@pytest.mark.parametrize("is_decided", [True, False])
+@pytest.mark.parametrize("state", ["closed", "open", "approved by one", "decided", "decided, open"])
+@pytest.mark.parametrize("approvers", [(), ("helper[bot]", "@Author", "Ann")])
 def test_the_story_judges_reviews_as_the_run_does(
-    local: bool, is_open: bool, is_decided: bool
+    local: bool, state: str, approvers: tuple[str, ...]
 ) -> None:
     """Whatever review arrives whenever, the story's desk and the run's give the same answer."""
-    state = RunState()
-    told, run = Desk(local=local, author="author"), ReviewDesk(state)
-    run.trust = Trust(local=local, author="author")
-    if is_open:
-        told.open(DEADLINE, Wait("op-6", 6, SHOWN, DEADLINE))
-        run.open(_pending())
-    first = parse_review({**REVIEW}, None)
-    if is_decided:
-        told.decide(first)
-        note = {"operation_id": "op-6", "version": 6, "verdict": "approve", "approver": "ann"}
-        state.verdicts.append(VerdictNote.model_validate_json(json.dumps({**note, "at": ""})))
+    told, run = _desks(local=local, approvers=approvers)
+    if state not in {"closed", "decided"}:
+        _open(told, run, ("ANN",) if state == "approved by one" else ())
+    if "decided" in state:
+        told.verdicts["op-6", 6] = parse_review({**REVIEW}, None)
+        run._state.verdicts.append(_verdict())
     for values in itertools.product(*CHANGES.values()):
         given = dict(zip(CHANGES, values, strict=True))
         review = parse_review({**REVIEW, **given}, None)
         for now in (DEADLINE - timedelta(microseconds=1), DEADLINE):
             assert run.check(review, now) == told.judge(review, now), (review, now)
+
+
+ARRIVALS: Final = (
+    ("ann", "approve", "1001"),
+    ("@Ann", "approve", None),
+    ("ann-too", "approve", "1001"),
+    ("bob", "approve", "1002"),
+    ("cy", "approve", None),
+    ("dee", "reject", "1004"),
+)
+
+
+@pytest.mark.parametrize("required", [1, 2, 3])
+def test_the_story_counts_approvals_as_the_run_does(required: int) -> None:
+    """In whatever order people answer, the same ones have approved and the same one decides."""
+    now = DEADLINE - timedelta(hours=1)
+    for order in itertools.permutations(ARRIVALS, 4):
+        told, run = _desks(local=True)
+        _open(told, run, required=required)
+        for approver, verdict, subject in order:
+            review = parse_review({**REVIEW, "approver": approver, "verdict": verdict}, None)
+            code = run.receive(review, "signal", now, subject)
+            assert code == told.receive(review, now, subject), order
+        assert run.shown is not None
+        expected = run.decided.review if run.decided else None
+        assert (expected, run.shown.approved_by) == (told.decided, tuple(told.approved_by))
+
+
+def _desks(*, local: bool, approvers: tuple[str, ...] = ()) -> tuple[Desk, ReviewDesk]:
+    run = ReviewDesk(RunState())
+    run.trust = Trust(local=local, author="author", approvers=approvers)
+    return Desk(local=local, author="author", approvers=approvers), run
+
+
+def _open(
+    told: Desk, run: ReviewDesk, approved_by: tuple[str, ...] = (), required: int = 2
+) -> None:
+    told.open(DEADLINE, Wait("op-6", 6, SHOWN, DEADLINE, required), approved_by)
+    pending = _pending().model_copy(
+        update={"approvals_required": required, "approved_by": approved_by}
+    )
+    run.open(pending)
+
+
+def _verdict() -> VerdictNote:
+    note = {"operation_id": "op-6", "version": 6, "verdict": "approve", "approver": "ann"}
+    return VerdictNote.model_validate_json(json.dumps({**note, "at": ""}))
 
 
 def _pending() -> PendingView:
