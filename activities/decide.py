@@ -17,6 +17,7 @@ from triage.contracts.decision import MAX_DECISION_BYTES
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult
 from triage.contracts.request import TriageRequest
+from triage.faults import Point, reach
 from triage.models.base import ModelAdapter, ModelRequest, Observation, ToolDescription
 from triage.models.factory import MissingScript, build_model
 from triage.policy.tools import ToolSpec
@@ -42,7 +43,11 @@ class DecideActivities:
             model = await build_model(request.model, load_script=self._services.load_script)
         except MissingScript:
             return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
-        return await self._ask(model, await self._model_request(request, stored))
+        question = await self._model_request(request, stored)
+        reach(Point.DECIDE_BEFORE_MODEL)
+        answer = await self._ask(model, question)
+        reach(Point.DECIDE_AFTER_MODEL)
+        return answer
 
     async def _model_request(self, request: DecideRequest, stored: Document) -> ModelRequest:
         rules = await self._services.pinned_rules(request.policy_digest)

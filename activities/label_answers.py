@@ -15,6 +15,8 @@ RETRY_SECONDS: Final = 1.0
 OWNER: Final = "operations"
 """Whoever looks after what nobody else can settle."""
 TARGET_GONE: Final = "target_gone"
+_TOLD_APART: Final = frozenset({WriteOutcome.CONFLICT, WriteOutcome.FAILED})
+"""Outcomes that a reason names; one that names none was refused."""
 
 
 def told(code: str) -> tuple[str, str | None]:
@@ -26,6 +28,23 @@ def told(code: str) -> tuple[str, str | None]:
 def refused(detail: str) -> WriteResult:
     """Return the answer that this system does not do it."""
     return WriteResult(outcome=WriteOutcome.REFUSED, detail=detail)
+
+
+def given_up_reason(outcome: WriteOutcome, why: str) -> str:
+    """Return the ledger's reason for a write that was given up with `outcome`.
+
+    The attempt that comes next, after a lost worker say, must answer what this one did.
+    """
+    return f"{outcome.value}: {why}" if outcome in _TOLD_APART else why
+
+
+def given_up(reason: str | None) -> WriteResult:
+    """Return what was answered when a write was given up, from the ledger's reason."""
+    why = reason or "the operation was given up before"
+    name, _, rest = why.partition(": ")
+    if name in _TOLD_APART:
+        return WriteResult(outcome=WriteOutcome(name), detail=rest)
+    return refused(why)
 
 
 def unknown_result() -> WriteResult:

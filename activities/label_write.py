@@ -15,6 +15,8 @@ from temporalio import activity
 from activities.label_answers import (
     OWNER,
     RETRY_SECONDS,
+    given_up,
+    given_up_reason,
     later,
     must,
     refused,
@@ -26,6 +28,7 @@ from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
 from triage.contracts.canonical import digest_of_bytes
 from triage.contracts.payloads import WriteOutcome, WriteRequest, WriteResult
+from triage.faults import Point, reach
 from triage.storage.operations import (
     Busy,
     Conflict,
@@ -48,6 +51,7 @@ from triage.trackers.reading import Reading, read_issue, read_labels
 
 ACTOR = "bounded-triage"
 WRITES_STOPPED = "writes are stopped"
+UNAVAILABLE = "the tracker is unavailable"
 PARTLY_DONE = "the tracker refused the write, and a part of it is done all the same"
 LEFT_BEHIND = "and a part of it is done"
 """Ends the reason of a write that an earlier attempt left half done, and that cannot go on."""
@@ -171,7 +175,8 @@ class LabelWrite:
         """Give up while no effect is possible, and hand over what an earlier attempt began."""
         if self._left:
             return await self._leave(epoch, reason)
-        must(await self._ledger.cancel(self._key, epoch, reason, attention_owner=owner))
+        why = given_up_reason(outcome, reason)
+        must(await self._ledger.cancel(self._key, epoch, why, attention_owner=owner))
         return WriteResult(outcome=outcome, detail=reason)
 
     async def _leave(self, epoch: int, reason: str) -> WriteResult:
@@ -187,6 +192,7 @@ class LabelWrite:
     async def _send(self, epoch: int) -> WriteResult:
         """Call the tracker once; what is not answered is unknown, never failed."""
         target = self._operation.target
+        reach(Point.WRITE_BEFORE_SEND)
         try:
             async with asyncio.timeout(self._seconds):
                 sent = await self._tracker.add_labels(
@@ -204,6 +210,7 @@ class LabelWrite:
             return await self._unavailable(epoch, error)
         except (TimeoutError, TrackerTimeout):
             return await self._unknown(epoch)
+        reach(Point.WRITE_AFTER_SEND)
         if sent.refused and not sent.added:
             return await self._failed(epoch, "the tracker refused a label")
         return await self._observe(epoch, "applied_by_us" if sent.added else "already_present")
@@ -214,11 +221,11 @@ class LabelWrite:
             return await self._unknown(epoch)
         wait = error.retry_after_seconds or RETRY_SECONDS
         moved = await self._ledger.release(
-            self._key, epoch, retry_after_seconds=wait, reason="tracker unavailable"
+            self._key, epoch, retry_after_seconds=wait, reason=UNAVAILABLE
         )
         must(moved)
         if moved.state is OperationState.FAILED:
-            return WriteResult(outcome=WriteOutcome.FAILED, detail="the tracker stays unavailable")
+            return WriteResult(outcome=WriteOutcome.FAILED, detail=UNAVAILABLE)
         raise later(wait)
 
     async def _failed(self, epoch: int, code: str) -> WriteResult:
@@ -336,7 +343,7 @@ class LabelWrite:
         if answer.receipt is not None:
             return await self._applied(answer.receipt, replayed=True)
         if answer.state is OperationState.CANCELLED:
-            return refused(answer.reason or "the operation was given up before")
+            return given_up(answer.reason)
         # It was applied so long ago that only the digest of its receipt is left.
         evidence = receipt_evidence(self._request, answer.receipt_digest or "")
         return WriteResult(outcome=WriteOutcome.APPLIED, replayed=True, evidence=evidence)

@@ -12,6 +12,7 @@ from activities.services import Services
 from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
 from triage.contracts.payloads import PinRequest, Provenance, RunContext
+from triage.faults import Point, reach
 from triage.models.base import ModelAdapter
 from triage.models.factory import UnknownModel, build_model
 from triage.storage.documents import DocumentKind
@@ -35,6 +36,7 @@ class RunContextActivities:
         try:
             model = await build_model(name, load_script=services.load_script)
             issue = await self._issue(request)
+            reach(Point.PIN_AFTER_ADMIT)
             inherited = await inherit(services, request)
         except (UnknownModel, TrackerRefused, NothingToContinueError) as error:
             return RunContext(refused=str(error))
@@ -44,6 +46,7 @@ class RunContextActivities:
             canonical_json(request.request.model_dump(mode="json")),
             expires_at=services.content_expiry(),
         )
+        reach(Point.PIN_AFTER_STORE)
         context = RunContext(
             policy=services.rules.snapshot(services.tools, request.context.repository),
             provenance=await self._provenance(model),

@@ -26,6 +26,7 @@ from activities.label_answers import OWNER
 from activities.label_write import LEFT_BEHIND
 from activities.services import Services
 from triage.contracts.canonical import short_hash
+from triage.faults import Point, reach
 from triage.storage.judgement import quiet_for_seconds
 from triage.storage.leftovers import Closing, find_leftovers
 from triage.storage.operations import MoveCode, Moved, OperationRecord
@@ -112,6 +113,7 @@ class Sweeper:
         while page := await find_leftovers(self._services.store, after=after, limit=_PAGE):
             for record in page:
                 outcomes[record.operation_key] = await self._outcome(record)
+                reach(Point.SWEEP_END)
             after = page[-1].operation_key
         return Swept(
             outcomes=outcomes,
@@ -129,6 +131,7 @@ class Sweeper:
 
     async def _outcome(self, record: OperationRecord) -> Outcome:
         """Settle one write; no trouble with it keeps a pass from the next one."""
+        reach(Point.SWEEP_BEGIN)
         try:
             outcome = await self._settle(record)
         except Exception:  # noqa: BLE001 - whatever it is, the other writes have their turn
@@ -143,6 +146,7 @@ class Sweeper:
     async def _settle(self, record: OperationRecord) -> Outcome:
         if await self._lives(record):
             return Outcome.LIVES
+        reach(Point.SWEEP_BEFORE_MOVE)
         key, epoch = record.operation_key, record.epoch
         if record.state is _S.RESERVED:
             return await self._give_up(record)
@@ -172,6 +176,7 @@ class Sweeper:
 
     async def _read(self, record: OperationRecord) -> Outcome:
         closing = Closing(reason=ABSENT, owner=OWNER, attention=True)
+        reach(Point.SWEEP_BEFORE_READ)
         try:
             return _outcome_of(await self._read_back.settle(record, closing))
         except (TrackerRefused, TrackerTimeout, TrackerUnavailable):

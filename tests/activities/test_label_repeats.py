@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from tests.activities.scripted_tracker import Add
+from tests.activities.scripted_tracker import Add, ScriptedTracker
 from tests.activities.writing import Writing
 from tests.workflow.gate import Gate
 from triage.contracts.payloads import WriteOutcome
@@ -57,6 +58,40 @@ async def test_the_same_id_with_other_labels_is_a_conflict(
     result = await writing.carry(other)
     assert (WriteOutcome.CONFLICT, None) == (result.outcome, result.evidence)
     assert ({"bug"}, 1) == (writing.tracker.labels, writing.tracker.calls)
+
+
+def _edited(tracker: ScriptedTracker) -> None:
+    tracker.title = "Another title"
+
+
+def _gone(tracker: ScriptedTracker) -> None:
+    tracker.exists = False
+
+
+def _removed(tracker: ScriptedTracker) -> None:
+    tracker.person_removes("bug")
+
+
+def _limited_for_good(tracker: ScriptedTracker) -> None:
+    tracker.will(*[Add.NOT_NOW] * 5)
+
+
+def _locked(tracker: ScriptedTracker) -> None:
+    tracker.will(Add.LOCKED)
+
+
+@pytest.mark.parametrize("happens", [_edited, _gone, _removed, _limited_for_good, _locked])
+async def test_a_write_that_came_to_nothing_says_so_alike_when_asked_again(
+    writing: Writing, happens: Callable[[ScriptedTracker], None]
+) -> None:
+    """A worker that is lost right after giving a write up changes nothing of how its run ends."""
+    request = writing.request()
+    happens(writing.tracker)
+    first = await writing.carry(request)
+    again = await writing.carry(request)
+    assert WriteOutcome.APPLIED is not first.outcome
+    assert (first.outcome, first.detail) == (again.outcome, again.detail)
+    assert [] == writing.tracker.commits
 
 
 async def test_a_stale_version_is_not_executed(writing: Writing) -> None:

@@ -19,6 +19,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of, digest_of_bytes
+from triage.faults import Point, reach
 from triage.storage.approvals import ApprovalRow, consume, find_approval, refusal_of
 from triage.storage.claims import RefusedError, claim
 from triage.storage.engine import Store
@@ -80,13 +81,16 @@ class Ledger:
         Returns:
             Only after `Reserved` may the caller go on to `dispatch`.
         """
+        reach(Point.LEDGER_BEFORE, "reserve")
         try:
             async with self._store.write() as connection:
-                return await claim(
+                answer = await claim(
                     self._store, connection, self.timings, row, approval, owner or uuid4().hex
                 )
         except RefusedError as refused:
             return Refused(code=refused.code)
+        reach(Point.LEDGER_AFTER, "reserve")
+        return answer
 
     async def dispatch(self, operation_key: str, epoch: int) -> Moved:
         """Use up the approval and record that an effect is possible from now on.
@@ -112,7 +116,7 @@ class Ledger:
             }
             return await _go(connection, record, _S.DISPATCHED, now, values)
 
-        return await self._step(operation_key, epoch, act)
+        return await self._step("dispatch", operation_key, epoch, act)
 
     async def still_holds(self, operation_key: str, epoch: int) -> Moved:
         """Look again, right before the first byte: epoch, lease and approval; changes nothing."""
@@ -162,7 +166,7 @@ class Ledger:
             told = _attention_values(attention_owner, now)
             return await _go(connection, record, target, now, values | told)
 
-        return await self._step(operation_key, epoch, act)
+        return await self._step("settle", operation_key, epoch, act)
 
     async def mark_unknown(self, operation_key: str, epoch: int, reason: str = "") -> Moved:
         """Record that a call got no answer. Only reading the far end leads on from here."""
@@ -172,7 +176,7 @@ class Ledger:
                 return _done(record)
             return await _go(connection, record, _S.UNKNOWN, now, _reason_values(reason))
 
-        return await self._step(operation_key, epoch, act)
+        return await self._step("mark_unknown", operation_key, epoch, act)
 
     async def reconcile(
         self, operation_key: str, epoch: int, *, present: bool, receipt: bytes | None = None
@@ -206,7 +210,7 @@ class Ledger:
             values = {"read_back_at": now} | _CLEARED
             return await _go(connection, record, _S.RECONCILED_ABSENT, now, values)
 
-        return await self._step(operation_key, epoch, act)
+        return await self._step("reconcile", operation_key, epoch, act)
 
     async def redispatchable(self, operation_key: str) -> Redispatch:
         """Say whether `reserve` would let this write be sent again now."""
@@ -235,7 +239,7 @@ class Ledger:
             values = {"lease_until": now, "not_before": now + wait} | _reason_values(reason)
             return await _go(connection, record, _S.RESERVED, now, values)
 
-        return await self._step(operation_key, epoch, act)
+        return await self._step("release", operation_key, epoch, act)
 
     async def cancel(
         self,
@@ -256,7 +260,7 @@ class Ledger:
             values = _reason_values(reason) | _attention_values(attention_owner, now)
             return await _go(connection, record, _S.CANCELLED, now, values)
 
-        return await self._step(operation_key, epoch, act)
+        return await self._step("cancel", operation_key, epoch, act)
 
     async def attention(
         self, operation_key: str, reason: str, owner: str, *, epoch: int | None = None
@@ -279,7 +283,7 @@ class Ledger:
                 return _illegal(record)
             return await _go(connection, record, _S.ATTENTION, now, told)
 
-        return await self._step(operation_key, epoch, act)
+        return await self._step("attention", operation_key, epoch, act)
 
     async def get(self, operation_key: str) -> OperationRecord | None:
         """Return one operation, unless there is none or it was purged."""
@@ -314,7 +318,13 @@ class Ledger:
             found = (await connection.execute(query)).mappings().all()
         return tuple(to_record(row) for row in found)
 
-    async def _step(self, operation_key: str, epoch: int | None, act: _Act) -> Moved:
+    async def _step(self, name: str, operation_key: str, epoch: int | None, act: _Act) -> Moved:
+        reach(Point.LEDGER_BEFORE, name)
+        moved = await self._moved(operation_key, epoch, act)
+        reach(Point.LEDGER_AFTER, name)
+        return moved
+
+    async def _moved(self, operation_key: str, epoch: int | None, act: _Act) -> Moved:
         async with self._store.write() as connection:
             record = await locked(connection, operation_key)
             if record is None or epoch not in {None, record.epoch}:

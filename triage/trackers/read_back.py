@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from triage.faults import Point, reach
 from triage.storage.approvals import Approvals
 from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
@@ -64,6 +65,7 @@ class ReadBack:
         """
         reading = await self._read(record)
         issue = reading.issue.number
+        reach(Point.READ_BACK_BEFORE_RECORD)
         key, epoch = record.operation_key, record.epoch
         if reading.effect is None:
             return await close_absent(self._store, self._ledger.timings, key, epoch, closing)
