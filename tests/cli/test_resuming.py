@@ -113,6 +113,12 @@ def test_the_answer_names_the_link(stack: Stack, request_file: Path) -> None:
         document["request_id"],
     )
     assert link == _inputs(stack, f"again-{name}")[1]["continued_from"]
+    _pending(stack, f"again-{name}")
+    assert (
+        link == stack.triage("show", f"again-{name}", "--format", "json").json()["continued_from"]
+    )
+    shown = stack.triage("show", f"again-{name}").out.splitlines()
+    assert f"continues   {name} from version 6" == shown[2]
 
 
 def test_a_continuation_keeps_some_options_and_no_approval(
