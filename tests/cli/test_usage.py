@@ -22,6 +22,7 @@ COMMANDS = [
     "issues",
     "keys",
     "operations",
+    "owners",
     "writes",
     "audit",
     "evaluate",

@@ -17,6 +17,7 @@ from triage.cli import (
     data_commands,
     key_commands,
     operator_commands,
+    owner_commands,
     resume_command,
     run_commands,
     stack_commands,
@@ -49,6 +50,7 @@ for commands in (
     data_commands,
     key_commands,
     operator_commands,
+    owner_commands,
     check_commands,
 ):
     commands.register(app)

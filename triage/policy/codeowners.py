@@ -27,7 +27,15 @@ _MARK: Final = b"\xef\xbb\xbf"
 
 
 class BadPathError(ContractError):
-    """A text that is no path in a repository; the message quotes nothing of it."""
+    """A text that is no path in a repository; the message quotes nothing of it.
+
+    Attributes:
+        path: the text.
+    """
+
+    def __init__(self, message: str, path: str) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class OwnershipStatus(StrEnum):
@@ -198,16 +206,16 @@ def _names(path: str) -> list[str]:
         BadPathError: it is no path from the root of a repository.
     """
     if not path or len(path) > MAX_PATH_CHARS:
-        raise BadPathError("the path is empty or too long")
+        raise BadPathError("the path is empty or too long", path)
     if path.startswith("/"):
-        raise BadPathError("the path begins with /, and is to be from the repository's root")
+        raise BadPathError("the path begins with /, and is to be from the repository's root", path)
     if "\\" in path or "\0" in path:
-        raise BadPathError("the path holds a backslash or a NUL")
+        raise BadPathError("the path holds a backslash or a NUL", path)
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise BadPathError("the path is not UTF-8 text") from None
+        raise BadPathError("the path is not UTF-8 text", path) from None
     names = path.split("/")
     if not {"", ".", ".."}.isdisjoint(names if names[-1] else names[:-1]):
-        raise BadPathError("the path has a part that is empty, . or ..")
+        raise BadPathError("the path has a part that is empty, . or ..", path)
     return names
