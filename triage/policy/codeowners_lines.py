@@ -96,9 +96,13 @@ def _problem(text: str, pattern: str) -> Code | None:
     """Return what makes a line unreadable, if something does."""
     if "\0" in text or "\r" in text:
         return Code.CONTROL_CHARACTER
-    if any(unicodedata.category(sign) == "Cc" for sign in pattern):
+    # Most patterns are printable, and that is quick to see.
+    categories = (
+        set() if pattern.isprintable() else {unicodedata.category(sign) for sign in pattern}
+    )
+    if "Cc" in categories:
         return Code.CONTROL_CHARACTER
-    if any(unicodedata.category(sign) == "Cs" for sign in pattern):
+    if "Cs" in categories:
         return Code.NOT_UTF8
     return Code.TOO_LONG if len(pattern) > MAX_PATH_CHARS else None
 
