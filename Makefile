@@ -10,7 +10,7 @@ TEST_JOBS ?= 2
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check proofs evaluate-differential lock histories clean
+.PHONY: help setup demo test check proofs soak evaluate-differential lock histories clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
@@ -26,6 +26,10 @@ test: check ## the checks, then every test
 
 proofs: $(STAMP) ## the long forms of the proofs in docs/reliability.md: minutes, not in CI
 	$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
+
+soak: $(STAMP) ## random faults over 500 operations, both databases; SEED=N OPERATIONS=N DATABASE=sqlite|postgresql|both
+	$(BIN)/python -m tests.soak $(if $(SEED),--seed $(SEED)) $(if $(OPERATIONS),--operations $(OPERATIONS)) \
+	  $(if $(DATABASE),--database $(DATABASE)) $(SOAK_ARGS)
 
 evaluate-differential: $(STAMP) ## 3,000 random scripts against the independent model; DIFFERENTIAL_ARGS="--seed N"
 	$(BIN)/python -m tests.evaluation.differential --cases 3000 $(DIFFERENTIAL_ARGS)

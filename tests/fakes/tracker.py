@@ -13,13 +13,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from tests.fakes.commit_log import Action, Change, CommitLog
+from tests.fakes.commit_log import Action, Change, CommitLog, Entry
 from tests.fakes.faults import Fault, Plan
 from tests.fakes.http_server import HttpServer, Request, Response
 from tests.fakes.tracker_api import OPERATION_HEADER, TrackerApi, Write
@@ -29,17 +29,26 @@ _Item = TypeVar("_Item")
 
 
 class FakeTracker:
-    """The two servers over one log; use `serving` to run it."""
+    """The two servers over one log; use `serving` to run it.
+
+    Attributes:
+        plan: what goes wrong with which request.
+    """
 
     def __init__(self, log: CommitLog) -> None:
         self._log = log
         self._tracker = TrackerApi(log, self._tell)
         self._changed = asyncio.Event()
-        self._plan = Plan()
+        self.plan = Plan()
         self._requests: list[dict[str, Any]] = []
         self._late: list[asyncio.TimerHandle] = []
         self.api = HttpServer(self._answer)
         self.control = HttpServer(self._obey)
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """What was committed so far; it grows."""
+        return self._log.entries
 
     async def close(self) -> None:
         """Stop at once; what was to take effect later never does."""
@@ -61,7 +70,7 @@ class FakeTracker:
         }
         self._requests.append(seen)
         self._tell()
-        fault = self._plan.next(request.method, request.path, operation)
+        fault = self.plan.next(request.method, request.path, operation)
         await asyncio.sleep(fault.before_ms / 1_000)
         response = self._carry_out(request, fault)
         await asyncio.sleep(fault.after_ms / 1_000)
@@ -96,7 +105,7 @@ class FakeTracker:
                 case ("PUT", "/plan"):
                     wanted = request.json()
                     faults = [Fault.from_json(fault) for fault in wanted["faults"]]
-                    self._plan = Plan(faults, wanted.get("seed", 0))
+                    self.plan = Plan(faults, wanted.get("seed", 0))
                 case ("POST", "/changes"):
                     self._tracker.act(_change(request.json()))
                 case ("PUT", "/listening"):
