@@ -24,7 +24,7 @@ PATTERNS: Final = PAGE.table("pattern", "matches", "does not match")
 FINDINGS: Final = PAGE.table("finding", "severity", "such as", "the line")
 # What cannot be typed into a page.
 DESCRIBED: Final[dict[Code, list[bytes]]] = {
-    Code.CONTROL_CHARACTER: [b"a\0 @a", b"a @a\rb @a", b"a\x1b @a"],
+    Code.CONTROL_CHARACTER: [b"a\0 @a", b"a @a #\0", b"a @a\rb @a", b"a\x1b @a"],
     Code.NOT_UTF8: [b"caf\xe9 @a"],
     Code.TOO_LONG: [b"a" * 4_097 + b" @a", b"a " + b"@a " * (MAX_LINE_BYTES // 3)],
     Code.REPEATED_PATTERN: [b"/docs/ @a\ndocs/** @b"],

@@ -127,7 +127,7 @@ class CodeOwners:
         """Return who owns each of several paths, in their order.
 
         The work is bounded for all of them together: what a hostile file leaves no time for is
-        unknown. A path that ends with ``/`` stands for any file in that folder.
+        unknown. A path that ends with ``/`` stands for everything in that folder.
 
         Raises:
             BadPathError: one of them is no path from the root of a repository.

@@ -255,11 +255,19 @@ def test_what_is_no_path_is_refused(path: str) -> None:
 
 
 def test_a_path_may_look_odd() -> None:
-    """Dots in a name and line breaks are allowed; a closing / stands for any file in there."""
-    paths = ["a..b", "...", "a\nb", "docs/"]
-    answers = _owners("* @a\n/docs @d\n").lookup_all(paths)
-    assert paths == [one.path for one in answers]
-    assert [("@a",)] * 3 + [("@d",)] == [one.owners for one in answers]
+    """Dots in a name and line breaks are allowed."""
+    paths = ["a..b", "...", "a\nb"]
+    answers = _owners("* @a\n").lookup_all(paths)
+    assert [(path, ("@a",)) for path in paths] == [(one.path, one.owners) for one in answers]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_owned"), [("docs/", True), ("*", True), ("docs/*", False), ("docs/*.md", False)]
+)
+def test_a_folder_may_be_asked_for(pattern: str, is_owned: bool) -> None:
+    """A path that ends with / is everything in the folder: what covers only some owns it not."""
+    answer = _owners(f"{pattern} @d\n").lookup("docs/")
+    assert is_owned is (answer.status is OWNED)
 
 
 @pytest.mark.parametrize("limit", ["codeowners.MAX_RULES", "codeowners_tree.MAX_NODES"])
