@@ -12,7 +12,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from triage.contracts.base import Contract, Name, NonEmpty
-from triage.contracts.canonical import digest_of
+from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.contracts.options import MAX_WINDOW_SECONDS, BudgetLimits, Count, Grounding, Mode
 from triage.contracts.payloads import PolicySnapshot
 from triage.policy.tools import ToolRegistry, ToolSpec
@@ -56,6 +56,8 @@ class Rules(Contract):
         repositories: the mode of a repository, where it is not `mode`.
         tools_off: registered tools that no run may use.
         budget: what a run may spend at most, whatever its options say.
+        evidence_retention_days: how long a run's request and what its tools read are kept, where
+            that is shorter than the worker's own setting; None leaves it to the setting.
     """
 
     name: Name
@@ -77,11 +79,15 @@ class Rules(Contract):
     repositories: dict[Name, Mode] = Field(default_factory=dict)
     tools_off: tuple[Name, ...] = ()
     budget: BudgetLimits = BudgetLimits()
-    evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = 30
+    evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+
+    def body(self) -> bytes:
+        """Return these rules in the form in which they are stored."""
+        return canonical_json(self.model_dump(mode="json"))
 
     def digest(self) -> str:
-        """Return the digest of these rules."""
-        return digest_of(self.model_dump(mode="json"))
+        """Return the digest of these rules: that of their stored form."""
+        return digest_of_bytes(self.body())
 
     def proposable_labels(self) -> tuple[str, ...]:
         """Return the labels that a model may propose: never one that triggers automation."""

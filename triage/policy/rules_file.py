@@ -92,7 +92,7 @@ class _Policy(Contract):
     max_steps: Count = BUILTIN_RULES.max_steps
     max_model_retries: Count = BUILTIN_RULES.max_model_retries
     grounding: Grounding = Grounding.CITED
-    evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] = 30
+    evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
 
 
 class _Approvals(Contract):

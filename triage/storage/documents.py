@@ -89,22 +89,9 @@ class DocumentStore:
         Returns:
             Its digest: ``sha256:`` over the bytes.
         """
-        digest = digest_of_bytes(body)
         async with self._store.write() as connection:
             now = await self._store.now(connection)
-            values = {
-                "scope": scope,
-                "kind": DocumentKind(kind),
-                "digest": digest,
-                "body": body,
-                "size_bytes": len(body),
-                "key_id": "",
-                "created_at": now,
-                "expires_at": expires_at,
-            }
-            if not await insert_first(connection, documents, values):
-                await _renew(connection, values)
-        return digest
+            return await keep(connection, scope, kind, body, now=now, expires_at=expires_at)
 
     async def get(
         self, scope: str, kind: DocumentKind, digest: str
@@ -158,6 +145,31 @@ class DocumentStore:
                 update(documents).where(tuple_(*key).in_(due)).values(body=None, purged_at=moment)
             )
         return gone.rowcount
+
+
+async def keep(
+    connection: AsyncConnection,
+    scope: str,
+    kind: DocumentKind,
+    body: bytes,
+    *,
+    now: datetime,
+    expires_at: datetime | None = None,
+) -> str:
+    """Do what `DocumentStore.put` does, in the caller's transaction and at its time."""
+    values = {
+        "scope": scope,
+        "kind": DocumentKind(kind),
+        "digest": digest_of_bytes(body),
+        "body": body,
+        "size_bytes": len(body),
+        "key_id": "",
+        "created_at": now,
+        "expires_at": expires_at,
+    }
+    if not await insert_first(connection, documents, values):
+        await _renew(connection, values)
+    return digest_of_bytes(body)
 
 
 def _named(scope: str, kind: DocumentKind, digest: str) -> tuple[Any, ...]:

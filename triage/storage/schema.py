@@ -30,7 +30,7 @@ from sqlalchemy import (
 from triage.storage.columns import ExactText, UtcDateTime
 from triage.storage.transitions import OperationState
 
-REVISIONS: Final = ("0001", "0002")
+REVISIONS: Final = ("0001", "0002", "0003")
 """The schema's revisions, oldest first; the last is the one that this program works with."""
 
 MAX_RECEIPT_BYTES: Final = 4096
@@ -209,6 +209,17 @@ switches: Final = Table(
     Column("by", ExactText, nullable=False),
     Column("reason", ExactText, nullable=False),
     Column("changed_at", UtcDateTime, nullable=False),
+)
+
+acceptances: Final = Table(
+    "acceptances",
+    metadata,
+    Column("seq", Integer, primary_key=True, autoincrement=False),  # no gaps: the last one counts
+    Column("digest", Text, nullable=False),  # of the rules, whose body is a document
+    Column("replaces", Text, nullable=False),
+    Column("by", ExactText, nullable=False),
+    Column("accepted_at", UtcDateTime, nullable=False),
+    CheckConstraint("seq >= 1", name="seq_positive"),
 )
 
 requests: Final = Table(

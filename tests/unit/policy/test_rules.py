@@ -88,7 +88,7 @@ def test_builtin_routes_and_labels_are_the_sources() -> None:
 
 def test_builtin_defaults_are_those_of_the_design() -> None:
     """Without options a run has three steps, one model retry, cited grounding, no own writes."""
-    assert ("suggest", 3, 1, "cited", 30) == (
+    assert ("suggest", 3, 1, "cited", None) == (
         BUILTIN_RULES.mode,
         BUILTIN_RULES.max_steps,
         BUILTIN_RULES.max_model_retries,
