@@ -7,20 +7,34 @@ of the run's issue and the file's name.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from pydantic import JsonValue
-from temporalio.api.common.v1 import Payload
-from temporalio.common import RawValue
 
-from tests.replay import people
-from tests.replay.stage import BROKEN, FORGETFUL, LEAKY, LOST_ANSWER, LOST_ISSUE, SLOW, Stage
+from tests.replay import people, signers
+from tests.replay.recording import (
+    APPROVE,
+    CANCELED,
+    OPEN,
+    Recording,
+    driven,
+    plain,
+    raw,
+    unfit,
+)
+from tests.replay.stage import (
+    BROKEN,
+    FORGETFUL,
+    LEAKY,
+    LOST_ANSWER,
+    LOST_ISSUE,
+    SEVERAL,
+    SIGNED,
+    SLOW,
+)
 from tests.workflow.decisions import (
     OPERATION,
     TIMEOUT,
-    Script,
     a_request,
     call,
     final,
@@ -29,93 +43,34 @@ from tests.workflow.decisions import (
     lookup,
     policy,
 )
-from tests.workflow.runs import Run
-from triage.contracts.names import EVIDENCE_LOOP, ISSUE_TRIAGE
+from triage.contracts.names import EVIDENCE_LOOP
 
-Drive = Callable[[Stage, Run], Awaitable[None]]
-Options = Mapping[str, JsonValue]
-
-OPEN: Final = "open"
-CANCELED: Final = "canceled"
-APPROVE: Final[Options] = {"mode": "approve"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recording:
-    """One run to record.
-
-    Attributes:
-        name: names everything about it.
-        ends: status and failure class of its response, such as ``failed/tool_error``; the status
-            of an evidence loop; ``open``, ``canceled``, or ``failure`` and the failure's type.
-        script: what the recorded model answers; None for the rules model.
-        request: the request, or any JSON value that stands in its place.
-        options: the run's options, without model and repository.
-        drive: what happens to it while it runs.
-        inputs: its raw arguments, instead of all of the above.
-        workflow: its type.
-        edit: a request that overtakes the start of the run.
-        thinks: whether its model waits to be let go on; see `HeldServices`.
-    """
-
-    name: str
-    ends: str
-    script: Script | None = None
-    request: JsonValue = field(default_factory=a_request)
-    options: Options = field(default_factory=dict)
-    drive: Drive | None = None
-    inputs: tuple[Any, ...] | None = None
-    workflow: str = ISSUE_TRIAGE
-    edit: JsonValue = None
-    thinks: bool = False
-
-
-def _plain(name: str, ends: str, *script: JsonValue, **options: JsonValue) -> Recording:
-    """A run that nobody touches."""
-    return Recording(name=name, ends=ends, script=[*script], options=options)
-
-
-def _driven(
-    name: str, ends: str, drive: Drive, *script: JsonValue, **options: JsonValue
-) -> Recording:
-    """A run in approve mode, unless the options say otherwise, that people act on."""
-    merged = {**APPROVE, **options}
-    return Recording(name=name, ends=ends, script=[*script], options=merged, drive=drive)
-
-
-def _input(name: str, *inputs: object) -> Recording:
-    """A run whose arguments are not what they should be."""
-    return Recording(name=name, ends="failed/invalid_input", inputs=inputs)
-
-
-def _raw(encoding: bytes, data: bytes) -> RawValue:
-    return RawValue(Payload(metadata={"encoding": encoding}, data=data))
-
+CARRIED: Final = "completed-after-continuing-as-new"
 
 ANSWER: Final = (lookup(), final("owners-api"))
 
 COMPLETED: Final = (
-    _plain("completed", "completed", *ANSWER),
+    plain("completed", "completed", *ANSWER),
     Recording(name="completed-by-rules-model", ends="completed"),
-    _plain("completed-after-model-retry", "completed", TIMEOUT, *ANSWER),
-    _plain("completed-in-shadow-mode", "completed", *ANSWER, mode="shadow"),
-    _plain("completed-entailed", "completed", *ANSWER, grounding="entailed"),
-    _plain(
+    plain("completed-after-model-retry", "completed", TIMEOUT, *ANSWER),
+    plain("completed-in-shadow-mode", "completed", *ANSWER, mode="shadow"),
+    plain("completed-entailed", "completed", *ANSWER, grounding="entailed"),
+    plain(
         "completed-with-redacted-secret",
         "completed",
         lookup(LEAKY),
         final("owners-leaky", labels=("bug",)),
     ),
-    _plain(
+    plain(
         "completed-approved-at-start",
         "completed",
         label("bug"),
         final("mutation-receipt"),
         approvals={OPERATION: 3},
     ),
-    _driven("completed-approved-by-signal", "completed", people.approve_by_signal, *ANSWER),
-    _driven("completed-approved-by-update", "completed", people.approve_by_update, *ANSWER),
-    _driven(
+    driven("completed-approved-by-signal", "completed", people.approve_by_signal, *ANSWER),
+    driven("completed-approved-by-update", "completed", people.approve_by_update, *ANSWER),
+    driven(
         "completed-with-repeated-operation",
         "completed",
         people.approve_two,
@@ -123,9 +78,9 @@ COMPLETED: Final = (
         label("bug"),
         final("mutation-receipt", labels=("bug",)),
     ),
-    _driven("completed-despite-junk", "completed", people.send_junk_then_approve, *ANSWER),
-    _driven(LOST_ANSWER, "completed", people.approve_by_signal, *ANSWER),
-    _driven(
+    driven("completed-despite-junk", "completed", people.send_junk_then_approve, *ANSWER),
+    driven(LOST_ANSWER, "completed", people.approve_by_signal, *ANSWER),
+    driven(
         "completed-edited-while-waiting",
         "completed",
         people.edit_then_approve,
@@ -147,92 +102,156 @@ COMPLETED: Final = (
     ),
 )
 
+WRITE: Final = (label("bug"), final("mutation-receipt", labels=("bug",)))
+
+APPROVED_IN_OTHER_WAYS: Final = (
+    driven(
+        "completed-after-stale-approval",
+        "completed",
+        people.approve_too_late_then_again,
+        label("bug"),
+        *WRITE,
+    ),
+    driven(
+        "completed-after-duplicate-review",
+        "completed",
+        people.approve_one_twice,
+        label("bug"),
+        label("documentation", operation_id="op-2"),
+        final("mutation-receipt", labels=("bug",)),
+    ),
+    Recording(
+        name="completed-approved-by-two",
+        ends="completed",
+        script=[*ANSWER],
+        options=APPROVE,
+        drive=people.approve_by_two,
+        queue=SEVERAL,
+    ),
+    Recording(
+        name="completed-signed-by-signal",
+        ends="completed",
+        script=[*WRITE],
+        options=APPROVE,
+        drive=signers.approve_by_signal,
+        queue=SIGNED,
+    ),
+    Recording(
+        name="completed-signed-by-update",
+        ends="completed",
+        script=[*WRITE],
+        options=APPROVE,
+        drive=signers.approve_by_update,
+        queue=SIGNED,
+    ),
+    Recording(
+        name="completed-signed-at-start",
+        ends="completed",
+        script=[*WRITE],
+        prepare=signers.approve_beforehand,
+        queue=SIGNED,
+    ),
+)
+
+CARRIED_ON: Final = (
+    Recording(
+        name="completed-as-continuation",
+        ends="completed",
+        script=[label("bug"), final("owners-api", "mutation-receipt", labels=("bug",))],
+        options=APPROVE,
+        prepare=people.end_a_run_before,
+        drive=people.approve_by_signal,
+    ),
+    driven(CARRIED, "completed", people.flood_then_approve, lookup(), *WRITE),
+    Recording(name="continued-as-new", ends="continued_as_new", first_of=CARRIED),
+)
+
 REVIEW_REQUIRED: Final = (
-    _plain("review-requested", "review_required", lookup(), hand_over("owners-api")),
-    _plain(
+    plain("review-requested", "review_required", lookup(), hand_over("owners-api")),
+    plain(
         "review-by-policy",
         "review_required",
         policy("security"),
         hand_over("policy-security", route="security_review"),
     ),
-    _plain("review-approval-required", "review_required/approval_required", lookup(), label("bug")),
-    _plain(
+    plain("review-approval-required", "review_required/approval_required", lookup(), label("bug")),
+    plain(
         "review-write-without-operation-id",
         "review_required/approval_required",
         label("bug", operation_id=None),
     ),
-    _plain(
+    plain(
         "review-stale-approval-at-start",
         "review_required/approval_required",
         label("bug"),
         approvals={OPERATION: 2},
     ),
-    _driven(
+    driven(
         "review-rejected-by-signal",
         "review_required/approval_required",
         people.reject_by_signal,
         *ANSWER,
     ),
-    _driven(
+    driven(
         "review-rejected-by-update",
         "review_required/approval_required",
         people.reject_by_update,
         *ANSWER,
     ),
-    _driven(
+    driven(
         "review-approval-expired",
         "review_required/approval_required",
         people.only_look,
         *ANSWER,
         approval_window_seconds=1,
     ),
-    _plain("review-policy-block", "review_required/policy_block", label("bug"), mode="shadow"),
-    _plain(
+    plain("review-policy-block", "review_required/policy_block", label("bug"), mode="shadow"),
+    plain(
         "review-other-issue",
         "review_required/policy_block",
         label("bug", issue="ISSUE-2"),
         approvals={OPERATION: 3},
     ),
-    _plain(
+    plain(
         "review-label-not-permitted",
         "review_required/policy_block",
         label("wontfix"),
         approvals={OPERATION: 3},
     ),
-    _plain("review-model-timeout", "review_required/model_timeout", TIMEOUT, TIMEOUT),
-    _plain(
+    plain("review-model-timeout", "review_required/model_timeout", TIMEOUT, TIMEOUT),
+    plain(
         "review-tool-error-with-evidence", "review_required/tool_error", lookup(), lookup(BROKEN)
     ),
-    _plain(
+    plain(
         "review-tool-timeout-with-evidence", "review_required/tool_timeout", lookup(), lookup(SLOW)
     ),
-    _driven(
+    driven(
         "review-operation-id-reused",
         "review_required/state_conflict",
         people.approve_by_signal,
         label("bug"),
         label("documentation"),
     ),
-    _driven(
+    driven(
         "review-issue-changed",
         "review_required/state_conflict",
         people.change_issue_then_approve,
         *ANSWER,
     ),
-    _plain(
+    plain(
         "review-budget-exceeded",
         "review_required/budget_exceeded",
         *ANSWER,
         budget={"evidence_bytes": 1},
     ),
-    _plain(
+    plain(
         "review-not-entailed",
         "review_required/final_output_invalid",
         lookup(),
         final("owners-api", owner="docs-team"),
         grounding="entailed",
     ),
-    _driven(LOST_ISSUE, "review_required/tool_timeout", people.approve_by_signal, *ANSWER),
+    driven(LOST_ISSUE, "review_required/tool_timeout", people.approve_by_signal, *ANSWER),
 )
 
 FAILED: Final = (
@@ -242,32 +261,32 @@ FAILED: Final = (
         request=a_request(severity="high"),
     ),
     Recording(name="failed-not-an-object", ends="failed/invalid_input", request=["a", "list"]),
-    _plain("failed-unknown-option", "failed/invalid_input", *ANSWER, colour="red"),
-    _input("failed-no-input"),
-    _input("failed-three-inputs", a_request(), {}, {}),
-    _input("failed-binary-input", _raw(b"binary/plain", b"\x00\xff")),
-    _input("failed-broken-json", _raw(b"json/plain", b'{"request_id": "\\ud800", ')),
-    _input("failed-unknown-model", a_request(), {"model": "oracle"}),
-    _plain("failed-not-a-decision", "failed/model_invalid_output", {"kind": "sing"}),
-    _plain("failed-script-exhausted", "failed/model_invalid_output"),
-    _plain(
+    plain("failed-unknown-option", "failed/invalid_input", *ANSWER, colour="red"),
+    unfit("failed-no-input"),
+    unfit("failed-three-inputs", a_request(), {}, {}),
+    unfit("failed-binary-input", raw(b"binary/plain", b"\x00\xff")),
+    unfit("failed-broken-json", raw(b"json/plain", b'{"request_id": "\\ud800", ')),
+    unfit("failed-unknown-model", a_request(), {"model": "oracle"}),
+    plain("failed-not-a-decision", "failed/model_invalid_output", {"kind": "sing"}),
+    plain("failed-script-exhausted", "failed/model_invalid_output"),
+    plain(
         "failed-review-without-ground", "failed/model_invalid_output", hand_over("made-up-evidence")
     ),
-    _plain("failed-unknown-tool", "failed/unknown_tool", call("run_shell", {"command": "id"})),
-    _plain(
+    plain("failed-unknown-tool", "failed/unknown_tool", call("run_shell", {"command": "id"})),
+    plain(
         "failed-invalid-tool-arguments",
         "failed/invalid_tool_arguments",
         call("lookup_component_owner", {"path": 7}),
     ),
-    _plain("failed-tool-timeout", "failed/tool_timeout", lookup(SLOW)),
-    _plain("failed-tool-error", "failed/tool_error", lookup(BROKEN)),
-    _plain("failed-max-steps", "failed/max_steps_exceeded", lookup(), lookup(), max_steps=2),
-    _plain("failed-final-without-ground", "failed/final_output_invalid", final("owners-api")),
+    plain("failed-tool-timeout", "failed/tool_timeout", lookup(SLOW)),
+    plain("failed-tool-error", "failed/tool_error", lookup(BROKEN)),
+    plain("failed-max-steps", "failed/max_steps_exceeded", lookup(), lookup(), max_steps=2),
+    plain("failed-final-without-ground", "failed/final_output_invalid", final("owners-api")),
 )
 
 UNFINISHED: Final = (
-    _driven("waiting-for-approval", OPEN, people.only_look, *ANSWER),
-    _driven("waiting-with-refusals", OPEN, people.send_junk, *ANSWER),
+    driven("waiting-for-approval", OPEN, people.only_look, *ANSWER),
+    driven("waiting-with-refusals", OPEN, people.send_junk, *ANSWER),
     Recording(
         name="deciding",
         ends=OPEN,
@@ -275,12 +294,12 @@ UNFINISHED: Final = (
         drive=people.leave_in_thought,
         thinks=True,
     ),
-    _driven("canceled-while-waiting", CANCELED, people.cancel, *ANSWER),
+    driven("canceled-while-waiting", CANCELED, people.cancel, *ANSWER),
 )
 
 # Removes the stored content of every run, so it is recorded when all others have ended.
 LAST: Final = (
-    _plain(
+    plain(
         "review-content-unavailable",
         "review_required/tool_error",
         lookup(FORGETFUL),
@@ -325,4 +344,12 @@ LOOPS: Final = (
     ),
 )
 
-RECORDINGS: Final = (*COMPLETED, *REVIEW_REQUIRED, *FAILED, *UNFINISHED, *LOOPS)
+RECORDINGS: Final = (
+    *COMPLETED,
+    *APPROVED_IN_OTHER_WAYS,
+    *CARRIED_ON,
+    *REVIEW_REQUIRED,
+    *FAILED,
+    *UNFINISHED,
+    *LOOPS,
+)

@@ -57,8 +57,9 @@ def index_entry(history: WorkflowHistory) -> dict[str, Any]:
 
 
 def _ending(history: WorkflowHistory) -> str:
-    last = json.loads(history.to_json())["events"][-1]["eventType"]
-    return str(last).removeprefix(_EVENT).lower() if last == f"{_EVENT}CANCELED" else "open"
+    last = str(json.loads(history.to_json())["events"][-1]["eventType"])
+    ended = last.removeprefix(_EVENT).lower()
+    return ended if ended in {"canceled", "continued_as_new"} else "open"
 
 
 def payloads(value: Any) -> Iterator[bytes]:  # noqa: ANN401 - any JSON value

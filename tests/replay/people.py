@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Final
 
 from pydantic import JsonValue
@@ -9,7 +11,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
 from tests.replay.stage import Stage
-from tests.workflow.decisions import ISSUE, a_request
+from tests.workflow.decisions import ISSUE, a_request, label, lookup
 from tests.workflow.runs import Run, envelope, eventually
 from triage.contracts.state import PendingView, StateView
 
@@ -70,6 +72,66 @@ async def edit_then_approve(_stage: Stage, run: Run) -> None:
     await run.signal("approve", envelope(await _waiting_beyond(run, first.version)))
 
 
+async def approve_too_late_then_again(_stage: Stage, run: Run) -> None:
+    """Correct the request, approve what was withdrawn by it, then what is pending now."""
+    first = await run.waiting()
+    await run.signal("edit", EDITED)
+    second = await _waiting_beyond(run, first.version)
+    await run.signal("approve", {**envelope(first), "operation_id": second.operation_id})
+    state = await run.reaches(lambda state: state.refusals_total == 1)
+    assert "was edited since (title, body)" in state.refusals[0].reason, state.refusals
+    await run.signal("approve", envelope(second))
+
+
+async def approve_one_twice(_stage: Stage, run: Run) -> None:
+    """Approve two writes, and in between the first one once more."""
+    first = await run.waiting()
+    await run.signal("approve", envelope(first))
+    second = await _waiting_beyond(run, first.version)
+    await run.signal("reject", envelope(first, approver="latecomer"))
+    state = await run.reaches(lambda state: state.refusals_total == 1)
+    assert state.refusals[0].reason.startswith("approved by maintainer at "), state.refusals
+    await run.signal("approve", envelope(second))
+
+
+async def approve_by_two(_stage: Stage, run: Run) -> None:
+    """One person approves, and again under another spelling; then a second person does."""
+    pending = await run.waiting()
+    await run.signal("approve", envelope(pending, approver="ann"))
+    await run.signal("approve", envelope(pending, approver="@Ann"))
+    state = await run.reaches(lambda state: state.refusals_total == 1)
+    assert state.pending is not None
+    assert ("ann",) == state.pending.approved_by
+    answer = await run.review("approve", approver="bob")
+    assert answer.accepted, answer
+
+
+async def flood_then_approve(_stage: Stage, run: Run) -> None:
+    """Send noise until the run has continued as new, then approve what is still pending."""
+    pending = await run.waiting()
+    for number in itertools.count(1):
+        await run.signal("noise", {"number": number})
+        await run.reaches(_has_refused(number))
+        if (await run.handle.describe()).run_id != run.handle.first_execution_run_id:
+            break
+    assert pending == await run.pending()
+    await run.signal("approve", envelope(pending))
+
+
+async def end_a_run_before(stage: Stage, name: str) -> dict[str, JsonValue]:
+    """Play a run about the same issue that ends without an approval, to be continued."""
+    ended = await stage.start(
+        lookup(), label(), context={"repository": name}, run_id=f"{name}-before"
+    )
+    await ended.response()
+    link: dict[str, JsonValue] = {
+        "workflow_id": ended.id,
+        "run_id": ended.handle.first_execution_run_id,
+        "version": (await ended.state()).version,
+    }
+    return {"continued_from": link}
+
+
 async def edit_in_thought(stage: Stage, run: Run) -> None:
     """Correct the request while the model still thinks about the first one."""
     await run.reaches(_has_begun)
@@ -124,6 +186,10 @@ async def _waiting_beyond(run: Run, version: int) -> PendingView:
         return pending if pending and pending.version > version else None
 
     return await eventually(look)
+
+
+def _has_refused(count: int) -> Callable[[StateView], bool]:
+    return lambda state: state.refusals_total == count
 
 
 def _has_begun(state: StateView) -> bool:

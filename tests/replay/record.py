@@ -20,9 +20,10 @@ from typing import Any, Final
 from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowHistory
 
 import worker
-from tests.replay.catalogue import LAST, OPEN, RECORDINGS, Recording
+from tests.replay.catalogue import LAST, RECORDINGS
 from tests.replay.commands import CommandWatch
 from tests.replay.histories import COMMANDS, FOLDER, INDEX, history_files, index_entry
+from tests.replay.recording import OPEN, Recording
 from tests.replay.stage import Stage, opened_stage
 from tests.replay.traces import traces, without_traces
 from tests.workflow.runs import SECONDS, Run
@@ -35,10 +36,10 @@ SIDE_BY_SIDE: Final = 8
 
 async def record(stage: Stage, recording: Recording) -> WorkflowHistory:
     """Carry one run through and return its history."""
-    handle = await _start(stage, recording)
+    handle = await _handle(stage, recording)
     if recording.drive is not None:
         await recording.drive(stage, Run(handle))
-    if recording.ends != OPEN:
+    if recording.ends != OPEN and recording.first_of is None:
         async with asyncio.timeout(SECONDS):
             with suppress(WorkflowFailureError):
                 await handle.result()
@@ -49,6 +50,15 @@ async def record(stage: Stage, recording: Recording) -> WorkflowHistory:
     return history
 
 
+async def _handle(stage: Stage, recording: Recording) -> WorkflowHandle[Any, Any]:
+    """Start a run, or find the first execution of one that has been recorded."""
+    if recording.first_of is None:
+        return await _start(stage, recording)
+    latest = await stage.client.get_workflow_handle(recording.first_of).describe()
+    first = latest.raw_description.workflow_execution_info.first_run_id
+    return stage.client.get_workflow_handle(recording.first_of, run_id=first)
+
+
 async def _start(stage: Stage, recording: Recording) -> WorkflowHandle[Any, Any]:
     inputs = recording.inputs
     if inputs is None:
@@ -57,7 +67,7 @@ async def _start(stage: Stage, recording: Recording) -> WorkflowHandle[Any, Any]
         recording.workflow,
         args=inputs,
         id=recording.name,
-        task_queue=stage.queue,
+        task_queue=recording.queue,
         start_signal=SIGNAL_EDIT if recording.edit else None,
         start_signal_args=[recording.edit] if recording.edit else [],
     )
@@ -65,6 +75,8 @@ async def _start(stage: Stage, recording: Recording) -> WorkflowHandle[Any, Any]
 
 async def _options(stage: Stage, recording: Recording) -> dict[str, Any]:
     options = {"context": {"repository": recording.name}, **recording.options}
+    if recording.prepare is not None:
+        options |= await recording.prepare(stage, recording.name)
     if recording.script is not None:
         options["model"] = await stage.store_script(recording.script)
         if recording.thinks:
@@ -80,11 +92,15 @@ async def record_all(stage: Stage) -> dict[str, WorkflowHistory]:
         async with turn:
             return await record(stage, recording)
 
-    histories = await asyncio.gather(*map(one, RECORDINGS))
+    own = [recording for recording in RECORDINGS if recording.first_of is None]
+    histories = await asyncio.gather(*map(one, own))
+    # Those that another run has brought about.
+    others = [recording for recording in RECORDINGS if recording.first_of is not None]
+    histories += [await record(stage, recording) for recording in others]
     last = [await record(stage, recording) for recording in LAST]
     for thought in stage.thoughts.values():
         thought.set()
-    names = [recording.name for recording in (*RECORDINGS, *LAST)]
+    names = [recording.name for recording in (*own, *others, *LAST)]
     return dict(zip(names, [*histories, *last], strict=True))
 
 

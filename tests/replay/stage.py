@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, fields
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -30,6 +30,8 @@ from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.converter import data_converter
 from triage.policy.rules import Rules
 from triage.settings import Settings
+from triage.signing.files import KeyringFile
+from triage.signing.keys import SigningKey, new_key, signing_key
 from triage.storage.engine import Store
 from triage.trackers.base import (
     IssueNotFound,
@@ -48,6 +50,13 @@ SECRET: Final = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyz"
 
 SLOW, BROKEN, LEAKY, FORGETFUL = "slow.py", "broken.py", "leaky.py", "forgetful.py"
 LOST_ANSWER, LOST_ISSUE = "completed-write-read-back", "review-write-outcome-unknown"
+
+
+FULL_AT: Final = 100
+"""From how many events on a run continues as new here; all but one have fewer."""
+
+SEVERAL, SIGNED = "triage-several", "triage-signed"
+"""Queues of workers whose rules want two approvals, and of such that count signed ones only."""
 
 
 class FaultyTracker(LocalTracker):
@@ -122,10 +131,12 @@ class Stage(World):
 
     Attributes:
         services: with their faults.
+        key: of a person whose signed approvals count on the queue `SIGNED`.
         thoughts: for runs whose model thinks, by workflow id, what lets it go on.
     """
 
     services: HeldServices
+    key: SigningKey
     thoughts: dict[str, asyncio.Event] = field(default_factory=dict)
 
 
@@ -138,7 +149,8 @@ async def opened_stage(home: Path) -> AsyncIterator[Stage]:
         local_trust=True,
         model="rules",
         tracker="local",
-        lease_seconds=1,
+        # As long as an attempt takes on a busy machine, and no longer than a lost answer may cost.
+        lease_seconds=4,
         quiet_period_seconds=1,
     )
     async with (
@@ -147,16 +159,43 @@ async def opened_stage(home: Path) -> AsyncIterator[Stage]:
             data_converter=data_converter,
             search_attributes=SEARCH_ATTRIBUTES,
             dev_server_existing_path=binary(),
-            dev_server_extra_args=SERVER_FLAGS,
+            dev_server_extra_args=[
+                *SERVER_FLAGS,
+                "--dynamic-config-value",
+                f"limit.historyCount.suggestContinueAsNew={FULL_AT}",
+            ],
         ) as server,
         worker.open_services(settings) as opened,
     ):
         services = await _with_faults(opened, settings)
-        faults = {ACTIVITY_LOOKUP_OWNER: faulty_lookup(services)}
-        with mock.patch.dict(READ_HANDLERS, faults):
-            decide, write = worker.build_workers(server.client, settings, services)
-        async with decide, write:
-            yield Stage(client=server.client, services=services, queue=TASK_QUEUE)
+        ring = KeyringFile(home / "keyring.json")
+        key = _person(ring)
+        async with AsyncExitStack() as running:
+            for queue, other in _kinds(services, ring).items():
+                faults = {ACTIVITY_LOOKUP_OWNER: faulty_lookup(other)}
+                with mock.patch.dict(READ_HANDLERS, faults):
+                    here = settings.model_copy(update={"task_queue": queue})
+                    workers = worker.build_workers(server.client, here, other)
+                for one in workers:
+                    await running.enter_async_context(one)
+            yield Stage(client=server.client, services=services, queue=TASK_QUEUE, key=key)
+
+
+def _kinds(services: HeldServices, ring: KeyringFile) -> dict[str, HeldServices]:
+    """Return what the workers of each queue work with."""
+    two = services.rules.model_copy(update={"approvals_required": 2})
+    return {
+        TASK_QUEUE: services,
+        SEVERAL: replace(services, rules=two),
+        SIGNED: replace(services, local_trust=False, keyring=ring),
+    }
+
+
+def _person(ring: KeyringFile) -> SigningKey:
+    """Let a person's approvals count, and return the key that they sign with."""
+    private, entry = new_key("maintainer", datetime.now(UTC) - timedelta(minutes=1))
+    ring.change(lambda keys: keys.with_key(entry))
+    return signing_key(private)
 
 
 async def _with_faults(services: Services, settings: Settings) -> HeldServices:

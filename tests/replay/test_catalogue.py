@@ -9,8 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.replay.catalogue import LAST, RECORDINGS
-from tests.replay.histories import history_files, index_entry, payloads, read_events, read_index
+from tests.replay.catalogue import CARRIED, LAST, RECORDINGS
+from tests.replay.histories import (
+    FOLDER,
+    history_files,
+    index_entry,
+    payloads,
+    read_events,
+    read_index,
+)
 from tests.replay.stage import SECRET
 from tests.replay.traces import traces
 from triage.contracts.failures import FailureClass
@@ -45,6 +52,16 @@ def test_a_review_is_recorded_with_and_without_a_failure() -> None:
 def test_an_unfinished_run_is_recorded() -> None:
     """Replay matters most to runs that still go on."""
     assert "open" in _ends(ISSUE_TRIAGE)
+
+
+def test_both_sides_of_a_fresh_history_are_recorded() -> None:
+    """An execution that continued as new is recorded, and the one that carries it on to its end."""
+    before, after = [
+        read_events(FOLDER / f"{name}.json")[0]["workflowExecutionStartedEventAttributes"]
+        for name in ("continued-as-new", CARRIED)
+    ]
+    assert before["originalExecutionRunId"] == after["continuedExecutionRunId"]
+    assert {"continued_as_new", "completed"} <= _ends(ISSUE_TRIAGE)
 
 
 def test_every_end_of_the_evidence_loop_is_recorded() -> None:
@@ -90,8 +107,12 @@ def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON value
 
 @EACH
 def test_issue_text_stands_once(file: Path) -> None:
-    """Content goes by reference: only the start and the edit of a run hold the issue's text."""
-    events = read_events(file)
+    """Content goes by reference: only the start and the edit of a run hold the issue's text.
+
+    An execution that continues as new hands the request on to the start of the next one.
+    """
+    handed_on = "workflowExecutionContinuedAsNewEventAttributes"
+    events = [event for event in read_events(file) if handed_on not in event]
     brought = (
         "workflowExecutionStartedEventAttributes",
         "workflowExecutionSignaledEventAttributes",

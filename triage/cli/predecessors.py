@@ -23,6 +23,7 @@ from triage.contracts.failures import FailureClass
 from triage.contracts.options import ContinuedFrom, parse_options
 from triage.contracts.request import TriageRequest, parse_request
 from triage.contracts.state import StateView
+from triage.story.carrying import CARRIED
 from triage.story.payloads import Fields, Read, Unreadable, first, read
 
 KEPT_OPTIONS: Final = ("context", "model", "grounding", "budget")
@@ -133,7 +134,7 @@ def _request(run: Run, events: Sequence[HistoryEvent]) -> TriageRequest:
     except ContractError:
         raise RefusedError(f"the request of {run.id} cannot be read here", START_ANEW) from None
     # A run whose history had grown long was handed an edit on that it had not taken up yet.
-    handed_on = Fields(values[2] if len(values) > len(("request", "options")) else None)
+    handed_on = Fields(values[CARRIED] if len(values) > CARRIED else None)
     edits = [handed_on.value("edit"), *_edits(events)]
     for edit in edits:
         request = _edited(request, edit)

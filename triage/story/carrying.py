@@ -52,6 +52,7 @@ def _learn(memory: Memory, carried: Fields, state: Fields) -> None:
     sent, applied = state.fields("sent"), state.fields("applied")
     memory.sent = {name: sent.text(name) for name in sent.names()}
     memory.applied = {label for name in applied.names() for label in applied.texts(name)}
+    memory.edits = [(e.number("version") or 0, e.texts("fields")) for e in _items(state, "edits")]
     waited = carried.value("waited_seconds")
     memory.waited = timedelta(seconds=waited if isinstance(waited, int | float) else 0)
     for note in _reviews(_items(state, "verdicts")):

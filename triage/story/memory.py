@@ -37,6 +37,7 @@ class Memory:
         context: what was pinned.
         issue_text: titles and bodies, which no story may repeat.
         edited: whether an edit came that the run has not yet taken up.
+        edits: the version at which each edit came, and the names of the fields that it changed.
         version: the run's version at its latest decision.
         applied: the labels that this run has put on the issue.
         sent: the digest of each operation that was sent, by its id.
@@ -53,6 +54,7 @@ class Memory:
     context: Fields = field(default_factory=Fields)
     issue_text: set[str] = field(default_factory=set)
     edited: bool = False
+    edits: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
     evidence: list[EvidenceRef] = field(default_factory=list)
     applied: set[str] = field(default_factory=set)
     sent: dict[str, str] = field(default_factory=dict)
@@ -70,6 +72,13 @@ class Memory:
         self.request = request
         texts = (request.text("title").strip(), request.text("body").strip())
         self.issue_text.update(text for text in texts if len(text) >= MIN_WHOLE_CHARS)
+
+    def edit(self, request: Fields, changed: Iterable[str]) -> None:
+        """Take an edit of the request, which the run takes up next."""
+        wait = self.desk.wait
+        self.edits.append((wait.version if wait else self.version, tuple(changed)))
+        self.learn_request(request)
+        self.edited = True
 
     def pin(self, context: Fields) -> None:
         """Take what was pinned: the rules, and who may decide."""

@@ -30,6 +30,7 @@ from triage.story.words import listed, named
 
 MAX_REVIEW_BYTES: Final = 65_536
 ACCEPTED: Final = "accepted"
+NO: Final = "it does not count"
 TO_VERIFY: Final = "its signature has to be verified"
 _VERDICTS: Final = {SIGNAL_APPROVE: Verdict.APPROVE, SIGNAL_REJECT: Verdict.REJECT}
 _MEANING: Final = {code.value: meaning for code, meaning in REFUSAL_MEANING.items()}
@@ -79,8 +80,7 @@ def _edit(memory: Memory, event: HistoryEvent, payloads: Payloads) -> Beat:
         return _malformed(event, SIGNAL_EDIT, error)
     old = memory.request
     changed = [name for name in fields.names() if fields.value(name) != old.value(name)]
-    memory.learn_request(fields)
-    memory.edited = True
+    memory.edit(fields, changed)
     text = f"signal edit: changes {listed(changed)}; the run starts over with it"
     facts: dict[str, JsonValue] = {"channel": SIGNAL, "name": SIGNAL_EDIT, "changed": [*changed]}
     return beat(event, Kind.EDIT, text, **facts, accepted=True)
@@ -100,8 +100,8 @@ def _review_signal(memory: Memory, event: HistoryEvent, now: datetime) -> Beat:
         return beat(event, Kind.REVIEW, text, **facts)
     code = desk.judge(review, now)
     if code is not None:
-        why = f"{refusal(code)}{_first_outcome(desk, code, review)}"
-        return beat(event, Kind.REVIEW, f"{said}: {why}", **facts, **_no(code))
+        text = f"{said}: {why_refused(memory, code, review)}"
+        return beat(event, Kind.REVIEW, text, **facts, **_no(code))
     if review.token is not None and not desk.local:
         desk.unproven.append(review)
         return beat(event, Kind.REVIEW, f"{said}: {TO_VERIFY}", **facts)
@@ -110,10 +110,20 @@ def _review_signal(memory: Memory, event: HistoryEvent, now: datetime) -> Beat:
     return beat(event, Kind.REVIEW, text, **facts, **counting(desk, review), code=ACCEPTED)
 
 
-def _first_outcome(desk: Desk, code: RefusalCode, review: Review) -> str:
-    """Say who decided before, to whoever came second."""
-    first = desk.decided_on(review) if code is RefusalCode.DUPLICATE else None
-    return f": {_done(first)} by {named(first.approver)}" if first else ""
+def why_refused(memory: Memory, code: str, review: Review) -> str:
+    """Say why a review does not count, and what has happened since it was written."""
+    if code == RefusalCode.STALE_VERSION:
+        later = [
+            name for version, names in memory.edits if version >= review.version for name in names
+        ]
+        names = listed(dict.fromkeys(later))
+        return refusal(code) + (f": the request was edited since ({names})" if later else "")
+    if code != RefusalCode.DUPLICATE:
+        return refusal(code)
+    first = memory.desk.decided_on(review)
+    if first is None:
+        return f"{NO}: {named(code)}, this person has approved it already"
+    return f"{refusal(code)}: {_done(first)} by {named(first.approver)}"
 
 
 def _done(review: Review) -> str:
@@ -278,4 +288,4 @@ def _no(code: RefusalCode) -> dict[str, JsonValue]:
 def refusal(code: str) -> str:
     """Say that a review does not count, and why."""
     meaning = _MEANING.get(code)
-    return f"it does not count: {named(code)}" + (f", {meaning}" if meaning else "")
+    return f"{NO}: {named(code)}" + (f", {meaning}" if meaning else "")

@@ -13,7 +13,7 @@ from triage.story.desk import SIGNAL, UPDATE, Desk
 from triage.story.memory import Memory
 from triage.story.parts import Beat, Kind, beat, time_of
 from triage.story.payloads import Fields
-from triage.story.reviews import ACCEPTED, counting, counts_as, refusal
+from triage.story.reviews import ACCEPTED, counting, counts_as, refusal, why_refused
 from triage.story.words import named
 
 
@@ -69,7 +69,7 @@ def _worth(
         "version": review.version,
     }
     if not accepted:
-        return f"{refusal(code)}{detail}", {**facts, "accepted": False}
+        return f"{why_refused(memory, code, review)}{detail}", {**facts, "accepted": False}
     if channel == UPDATE:
         return "it is good", facts
     return counts_as(memory.desk, review), {**facts, **counting(memory.desk, review)}

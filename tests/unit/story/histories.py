@@ -12,8 +12,9 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
 from tests.replay.histories import history_files, read_events, read_index
+from triage.replay import read_history
 from triage.story.parts import Beat, Kind, Story
-from triage.story.telling import tell
+from triage.story.telling import tell, tell_chain
 
 Events = list[dict[str, Any]]
 FILES: Final = history_files()
@@ -40,6 +41,24 @@ def parsed(events: Events) -> list[HistoryEvent]:
 def told(name: str) -> Story:
     """Tell the story of a recorded history."""
     return tell(parsed(events_of(name)))
+
+
+def chain_of(path: Path) -> list[Path]:
+    """Return a recorded execution with the recorded one that it carries on, if it does."""
+    started = read_events(path)[0]["workflowExecutionStartedEventAttributes"]
+    before = started.get("continuedExecutionRunId")
+    return [*(other for other in FILES if before and run_id_of(other) == before), path]
+
+
+def run_id_of(path: Path) -> str:
+    """Return the run id of a recorded execution."""
+    started = read_events(path)[0]["workflowExecutionStartedEventAttributes"]
+    return str(started["originalExecutionRunId"])
+
+
+def told_whole(path: Path) -> Story:
+    """Tell a recorded execution together with the one that it carries on, if it does."""
+    return tell_chain([read_history(one).events for one in chain_of(path)])
 
 
 def of_kind(story: Story, kind: Kind) -> list[Beat]:

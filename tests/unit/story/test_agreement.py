@@ -19,7 +19,7 @@ from temporalio.worker import (
 )
 
 from tests.replay.histories import payloads, read_events
-from tests.unit.story.histories import INDEX, TRIAGES, of_kind, parsed, stem
+from tests.unit.story.histories import INDEX, TRIAGES, of_kind, stem, told_whole
 from triage.contracts.approval import parse_review
 from triage.contracts.state import PendingView, VerdictNote
 from triage.replay import read_history, replay_failure
@@ -81,7 +81,7 @@ async def test_the_story_refuses_what_the_run_refused(path: Path) -> None:
     )
     told = Counter(
         tuple(beat.facts.get(name) for name in ("code", "operation_id", "version", "approver"))
-        for beat in tell(read_history(path).events).beats
+        for beat in told_whole(path).beats
         if beat.facts.get("accepted") is False
         and beat.facts.get("code")
         and beat.facts.get("channel") != "update"
@@ -102,9 +102,9 @@ def test_the_review_that_counted_is_the_one_on_record(path: Path) -> None:
     ]
     counted = [
         beat.facts
-        for beat in tell(parsed(events)).beats
+        for beat in told_whole(path).beats
         if beat.kind in {Kind.REVIEW, Kind.VERIFIED}
-        and beat.facts.get("accepted")
+        and beat.facts.get("decides")
         and beat.facts.get("name") != "reject"
     ]
     told = [(facts["approver"], facts.get("channel", "signal")) for facts in counted]

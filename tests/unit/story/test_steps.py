@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.unit.story.histories import events_of, of_kind, parsed, told
+from tests.unit.story.histories import events_of, of_kind, parsed, text_of, told
 from triage.story.parts import Kind
 from triage.story.telling import tell
 
@@ -111,3 +111,50 @@ def test_an_open_wait_says_since_when_and_how_to_end_it() -> None:
 def test_an_open_activity_is_what_a_run_waits_for() -> None:
     """A run whose model has not answered says that it waits for it."""
     assert told("deciding").beats[-1].text.startswith("waits for decide, asked at ")
+
+
+def test_of_several_approvals_each_is_told_and_which_decides() -> None:
+    """How many people are needed, who has approved so far, who came twice and who decided."""
+    story = told("completed-approved-by-two")
+    assert "2 people have to approve a write" in of_kind(story, Kind.PINNED)[0].text
+    assert "waits for 2 people" in of_kind(story, Kind.WAITING)[0].text
+    said = [beat.text.partition(": ")[2] for beat in of_kind(story, Kind.REVIEW)]
+    assert [
+        "it counts, as approval 1 of 2",
+        "it does not count: duplicate, this person has approved it already",
+        "it counts, as approval 2 of 2, which decides",
+    ] == said
+    assert "approved by ann, bob" in of_kind(story, Kind.WAITED)[0].text
+
+
+def test_a_review_that_came_second_is_told_who_was_first() -> None:
+    """Whoever decides on what was decided is told by whom, and what an edit changed meanwhile."""
+    duplicate = of_kind(told("completed-after-duplicate-review"), Kind.REVIEW)[1]
+    assert duplicate.text.endswith("has been decided already: approved by maintainer")
+    stale = of_kind(told("completed-after-stale-approval"), Kind.REVIEW)[0]
+    assert stale.text.endswith("the request was edited since (title, body)")
+
+
+def test_an_approval_that_was_signed_beforehand_is_told_until_it_is_used() -> None:
+    """Whose approval the run was started with, that its signature is good, and what it allowed."""
+    story = told("completed-signed-at-start")
+    [came], [verified], [write] = [
+        of_kind(story, kind) for kind in (Kind.REVIEW, Kind.VERIFIED, Kind.WRITE)
+    ]
+    assert "approvals=op-105@3 by maintainer, signed" in story.beats[0].text
+    assert "from the start by maintainer, signed: its signature has to be verified" in came.text
+    assert "by maintainer was verified: it counts" in verified.text
+    assert "approved by maintainer (start): applied" in write.text
+    assert "eyJ" not in text_of(story)
+
+
+def test_a_continuation_names_what_it_continues_and_takes_over() -> None:
+    """The ended run, the version to count on from and the evidence that came out of the store."""
+    story = told("completed-as-continuation")
+    link = story.beats[0].facts["continued_from"]
+    assert isinstance(link, dict)
+    assert ("completed-as-continuation-before", 7) == (link["workflow_id"], link["version"])
+    assert "continuing the ended run completed-as-continuation-before" in story.beats[0].text
+    [pinned] = of_kind(story, Kind.PINNED)
+    assert "; takes over owners-api at " in pinned.text
+    assert ["owners-api"] == pinned.facts["inherited"]
