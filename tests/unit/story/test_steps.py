@@ -158,3 +158,12 @@ def test_a_continuation_names_what_it_continues_and_takes_over() -> None:
     [pinned] = of_kind(story, Kind.PINNED)
     assert "; takes over owners-api at " in pinned.text
     assert ["owners-api"] == pinned.facts["inherited"]
+
+
+def test_a_signed_update_counts_once() -> None:
+    """Its answer says that it counts; of its signature only that it was good."""
+    story = told("completed-signed-by-update")
+    [review], [verified] = of_kind(story, Kind.REVIEW), of_kind(story, Kind.VERIFIED)
+    assert review.text.endswith("by maintainer, signed: it counts")
+    assert "by maintainer was verified: it is good" in verified.text
+    assert "accepted" not in verified.facts
