@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from tests.docs.pages import page
-from tests.docs.terminal import LINE_SECONDS, Terminal
+from tests.docs.terminal import LINE_SECONDS, Terminal, lines_of
 
 START: Final = (
     "temporal workflow start --type IssueTriage --task-queue triage --fail-existing"
@@ -141,6 +141,22 @@ def test_a_reset_run_writes_nothing_again(terminal: Terminal) -> None:
     shown = terminal.run("triage issues show ISSUE-201 --format json 2>/dev/null").stdout
     events = [(e["action"], e["label"]) for e in json.loads(shown)["events"] if e["label"]]
     assert sorted(set(events)) == sorted(events)
+
+
+def test_the_page_s_line_continues_an_ended_run(terminal: Terminal) -> None:
+    """The plain line starts a run that names the ended one, and waits at its version plus three."""
+    _done(terminal, "triage start fixtures/requests/api-bug.json --wait")
+    shown = _done(terminal, "temporal workflow describe -w triage-ISSUE-201 --output json")
+    first = json.loads(shown)["workflowExecutionInfo"]["firstRunId"]
+    [line] = [one for one in lines_of("docs/architecture.md") if "continued_from" in one.command]
+    _done(terminal, line.command.replace("FIRST-RUN-ID", first))
+    deadline = time.monotonic() + LINE_SECONDS
+    query = "temporal workflow query -w triage-ISSUE-201.2 --type pending"
+    while '"version":9' not in _done(terminal, query):
+        assert time.monotonic() < deadline
+    named = _done(terminal, "triage show triage-ISSUE-201.2")
+    assert "continues   triage-ISSUE-201 from version 6" in named
+    _done(terminal, "temporal workflow terminate -w triage-ISSUE-201.2")
 
 
 def test_writes_are_checked_in_the_order_of_adr_7(terminal: Terminal) -> None:
