@@ -127,16 +127,23 @@ def _link(run: Run, state: StateView) -> ContinuedFrom:
 
 
 def _request(run: Run, events: Sequence[HistoryEvent]) -> TriageRequest:
-    """Return the request as it stood in the end: the latest valid edit counts."""
-    values = _arguments(events)
     try:
-        request = parse_request(values[0] if values else None)
+        return standing_request(events)
     except ContractError:
         raise RefusedError(f"the request of {run.id} cannot be read here", START_ANEW) from None
+
+
+def standing_request(events: Sequence[HistoryEvent]) -> TriageRequest:
+    """Return the request of a run as it stands after these events: the latest valid edit counts.
+
+    Raises:
+        ContractError: it began with none that can be read here.
+    """
+    values = _arguments(events)
+    request = parse_request(values[0] if values else None)
     # A run whose history had grown long was handed an edit on that it had not taken up yet.
     handed_on = Fields(values[CARRIED] if len(values) > CARRIED else None)
-    edits = [handed_on.value("edit"), *_edits(events)]
-    for edit in edits:
+    for edit in (handed_on.value("edit"), *_edits(events)):
         request = _edited(request, edit)
     return request
 
