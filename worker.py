@@ -25,19 +25,22 @@ from activities.guard import FailureGuard
 from activities.incidents import IncidentActivities
 from activities.labels import LabelActivities, PreviewActivities
 from activities.reads import read_activities
+from activities.rules_source import RulesSource
 from activities.run_context import RunContextActivities
 from activities.services import Services
 from activities.sweeper import Sweeper, sweeping
 from triage import connection, logs
 from triage.contracts.names import writes_queue
 from triage.leaving import end_within
-from triage.policy.rules import BUILTIN_RULES
+from triage.policy.rules_file import RulesFileError
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.replay import replay_files
+from triage.rules_place import RulesPlace
 from triage.sandbox import sandbox_for
 from triage.settings import Role, Settings, SettingsError, load_settings
 from triage.signing.files import KeyringFile
 from triage.signing.keys import KeyringError
+from triage.storage.acceptances import Acceptances
 from triage.storage.documents import DocumentStore
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
@@ -57,10 +60,18 @@ WORKFLOWS: Sequence[type] = (IssueTriage, EvidenceLoop, UnknownWorkflow)
 
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """Bring the database up to date and open everything that activities work with."""
+    """Bring the database up to date and open everything that activities work with.
+
+    Raises:
+        RulesFileError: the rules cannot be used.
+        StorageError: the database cannot be used.
+    """
     await upgrade(settings.database_url)
     store = await Store.open(settings.database_url)
     try:
+        rules = RulesSource(RulesPlace.of(settings), BUILTIN_TOOLS, Acceptances(store))
+        # Whoever starts a worker is told at once of rules that cannot be used.
+        await rules.in_force()
         yield Services(
             store=store,
             documents=DocumentStore(store),
@@ -72,7 +83,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             ),
             trackers=open_trackers(settings, store),
             tools=BUILTIN_TOOLS,
-            rules=BUILTIN_RULES,
+            rules=rules,
             orchestrator=f"bounded-triage/{version('bounded-triage')}",
             default_model=settings.model,
             default_tracker=settings.tracker,
@@ -173,8 +184,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logs.configure(settings.log_level)
         if settings.keyring is not None:
             KeyringFile(settings.keyring).load()
+        RulesPlace.of(settings).read(BUILTIN_TOOLS)
         connection.run_async(serve(settings))
-    except (SettingsError, KeyringError) as error:
+    except (SettingsError, KeyringError, RulesFileError) as error:
         return _stopped(error, 2)
     except (connection.ServerUnreachable, StorageError) as error:
         return _stopped(error, 3)

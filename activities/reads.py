@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, NoReturn
 
 from pydantic import JsonValue
@@ -90,9 +90,10 @@ def _read_activity(
     async def read(request: ReadRequest) -> EvidenceRef:
         rules = await services.pinned_rules(request.policy_digest)
         reach(Point.READ_BEFORE_TOOL)
-        raw, normal = await _run(spec, handler, request, rules)
+        found = await _run(spec, handler, request, rules)
         reach(Point.READ_BEFORE_KEEP)
-        kept = await _keep(services, spec, request, raw, normal)
+        expires_at = services.content_expiry(rules)
+        kept = await _keep(services, spec, request, found, expires_at)
         reach(Point.READ_AFTER_KEEP)
         return kept
 
@@ -140,9 +141,14 @@ def _fail(spec: ToolSpec, failure: FailureClass, *, transient: bool) -> NoReturn
 
 
 async def _keep(
-    services: Services, spec: ToolSpec, request: ReadRequest, raw: RawRead, normal: NormalResult
+    services: Services,
+    spec: ToolSpec,
+    request: ReadRequest,
+    found: tuple[RawRead, NormalResult],
+    expires_at: datetime,
 ) -> EvidenceRef:
     """Store the content and return the reference; a repeated attempt returns the first row's."""
+    raw, normal = found
     content = canonical_json(normal.content)
     row = await services.evidence.put(
         EvidenceRow(
@@ -156,7 +162,7 @@ async def _keep(
             digest=digest_of_bytes(content),
             content=content,
             size_bytes=len(content),
-            expires_at=services.content_expiry(),
+            expires_at=expires_at,
         )
     )
     return EvidenceRef(

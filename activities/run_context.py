@@ -15,6 +15,7 @@ from triage.contracts.payloads import PinRequest, Provenance, RunContext
 from triage.faults import Point, reach
 from triage.models.base import ModelAdapter
 from triage.models.factory import UnknownModel, build_model
+from triage.policy.rules import Rules
 from triage.storage.documents import DocumentKind
 from triage.trackers.base import TrackedIssue, TrackerRefused
 
@@ -35,7 +36,8 @@ class RunContextActivities:
         name = request.model or services.default_model
         try:
             model = await build_model(name, load_script=services.load_script)
-            issue = await self._issue(request)
+            rules = await services.rules.in_force()
+            issue = await self._issue(request, rules)
             reach(Point.PIN_AFTER_ADMIT)
             inherited = await inherit(services, request)
         except (UnknownModel, TrackerRefused, NothingToContinueError) as error:
@@ -44,12 +46,12 @@ class RunContextActivities:
             request.scope,
             DocumentKind.REQUEST,
             canonical_json(request.request.model_dump(mode="json")),
-            expires_at=services.content_expiry(),
+            expires_at=services.content_expiry(rules),
         )
         reach(Point.PIN_AFTER_STORE)
         context = RunContext(
-            policy=services.rules.snapshot(services.tools, request.context.repository),
-            provenance=await self._provenance(model),
+            policy=rules.snapshot(services.tools, request.context.repository),
+            provenance=await self._provenance(model, rules),
             request_digest=stored,
             content_digest=issue.content_digest,
             model=name,
@@ -60,7 +62,7 @@ class RunContextActivities:
         )
         return context.model_copy(update={"inherited": inherited}) if inherited else context
 
-    async def _issue(self, request: PinRequest) -> TrackedIssue:
+    async def _issue(self, request: PinRequest, rules: Rules) -> TrackedIssue:
         """Find the run's issue; a tracker that keeps issues itself registers an unknown one."""
         context = request.context
         name = context.tracker or self._services.default_tracker
@@ -73,13 +75,13 @@ class RunContextActivities:
             title=request.request.title,
             body=request.request.body,
             author=context.author or "",
-            labels=tuple(self._services.rules.labels),
+            labels=tuple(rules.labels),
         )
 
-    async def _provenance(self, model: ModelAdapter) -> Provenance:
+    async def _provenance(self, model: ModelAdapter, rules: Rules) -> Provenance:
         return Provenance(
             orchestrator=self._services.orchestrator,
-            policy=await self._services.pin_rules(),
+            policy=await self._services.pin_rules(rules),
             prompt="",
             prices="",
             tools=self._services.tools.digest(),

@@ -10,8 +10,9 @@ from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
+from activities.rules_source import RulesInForce
 from triage.contracts.base import ContractError
-from triage.contracts.canonical import canonical_json, parse_json
+from triage.contracts.canonical import parse_json
 from triage.policy.rules import Rules
 from triage.policy.tools import ToolRegistry
 from triage.signing.files import KeyringFile
@@ -38,7 +39,7 @@ class Services:
     ledger: Ledger
     trackers: Mapping[str, Tracker]
     tools: ToolRegistry
-    rules: Rules
+    rules: RulesInForce
     orchestrator: str
     default_model: str
     default_tracker: str
@@ -57,17 +58,18 @@ class Services:
         """What stops writes; every question reads it anew."""
         return Switches(self.store)
 
-    def content_expiry(self) -> datetime:
-        """Return when content that is stored now may be removed."""
-        return datetime.now(UTC) + self.retention
+    def content_expiry(self, rules: Rules | None = None) -> datetime:
+        """Return when content that is stored now may be removed; a run's rules may say sooner."""
+        days = None if rules is None else rules.evidence_retention_days
+        kept = self.retention if days is None else min(self.retention, timedelta(days=days))
+        return datetime.now(UTC) + kept
 
-    async def pin_rules(self) -> str:
-        """Store the rules in force by digest and return it; storing them again changes nothing."""
-        digest = self.rules.digest()
+    async def pin_rules(self, rules: Rules) -> str:
+        """Store rules by digest and return it; storing them again changes nothing."""
+        digest = rules.digest()
         if digest not in self._rules:
-            body = canonical_json(self.rules.model_dump(mode="json"))
-            await self.documents.put(SHARED, DocumentKind.POLICY, body)
-            self._rules[digest] = self.rules
+            await self.documents.put(SHARED, DocumentKind.POLICY, rules.body())
+            self._rules[digest] = rules
         return digest
 
     async def pinned_rules(self, digest: str) -> Rules:

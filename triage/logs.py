@@ -35,6 +35,7 @@ FIELDS: Final = (
     "attempt",
     "code",
     "count",
+    "digest",
     "duration_ms",
     "epoch",
     "error",
@@ -55,6 +56,7 @@ FIELDS: Final = (
     "tool",
     "update_id",
     "version",
+    "waiting",
     "workflow_id",
     "workflow_type",
 )

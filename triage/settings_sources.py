@@ -14,31 +14,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from triage.policy.rules_file import TABLES
+
 PREFIX: Final = "TRIAGE_"
 CONFIG_FILE: Final = "triage.toml"
 CONFIG_VARIABLE: Final = "TRIAGE_CONFIG"
 SECRETS: Final = ("database_url", "model_api_key")
 """Settings that a ``..._FILE`` variable may hold."""
-
-RULE_TABLES: Final = frozenset(
-    {
-        "approvals",
-        "budget",
-        "components",
-        "default_owner",
-        "default_topic",
-        "keywords",
-        "labels",
-        "limits",
-        "owners",
-        "policy",
-        "reviewers",
-        "routes",
-        "tools",
-        "topics",
-    }
-)
-"""Tables of ``triage.toml`` that belong to the rules; settings leave them alone."""
 
 MAX_FILE_BYTES: Final = 1_048_576
 
@@ -119,16 +101,6 @@ def config_values(file: Path, known: Collection[str]) -> dict[str, object]:
     return {name: _as_text(value) for name, value in settings.items()}
 
 
-def rule_tables(file: Path) -> list[str]:
-    """Return the tables of ``triage.toml`` that are rules, sorted.
-
-    Raises:
-        SettingsError: the file is no TOML.
-    """
-    table = _table(file)
-    return sorted(name for name, value in table.items() if _is_rules(name, value))
-
-
 def _table(file: Path) -> dict[str, object]:
     try:
         return tomllib.loads(_read(file, file.name))
@@ -150,7 +122,7 @@ def _read(file: Path, where: str) -> str:
 
 
 def _is_rules(key: str, value: object) -> bool:
-    return key in RULE_TABLES and isinstance(value, dict | list)
+    return key in TABLES and isinstance(value, dict | list)
 
 
 def _problems(file: str, table: Mapping[str, object], known: Collection[str]) -> Iterator[str]:
@@ -169,7 +141,8 @@ def _hint(key: str, value: object, known: Collection[str]) -> str:
     if close:
         return f"{shown} is no setting; did you mean {close[0]}?"
     if isinstance(value, dict):
-        return f"[{shown}] is no table of the rules; settings stand at the top, outside any table"
+        known_tables = ", ".join(sorted(TABLES))
+        return f"[{shown}] is no table of the rules, which are {known_tables}; settings stand above"
     return f"{shown} is no setting; remove it, or put it into its table if it is a rule"
 
 

@@ -12,7 +12,7 @@ import pytest
 from activities.services import Services
 from tests.activities.scripted_tracker import ScriptedTracker
 from tests.activities.writing import Writing
-from triage.policy.rules import BUILTIN_RULES
+from tests.fixed_rules import FixedRules
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.signing.files import KeyringFile
 from triage.storage.documents import DocumentStore
@@ -49,7 +49,7 @@ def services_on(store: Store, tracker: ScriptedTracker) -> Services:
         ledger=Ledger(store, lease_seconds=60, quiet_period_seconds=120, max_redispatch=2),
         trackers={"scripted": tracker},
         tools=BUILTIN_TOOLS,
-        rules=BUILTIN_RULES,
+        rules=FixedRules(),
         orchestrator="tests",
         default_model="rules",
         default_tracker="scripted",

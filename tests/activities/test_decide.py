@@ -20,6 +20,7 @@ from triage.contracts.decision import MAX_DECISION_BYTES
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Usage
 from triage.models.base import ModelRequest
 from triage.models.factory import KINDS, ModelKind
+from triage.policy.rules import BUILTIN_RULES
 from triage.storage.documents import SHARED, DocumentKind
 from triage.storage.evidence import EvidenceRow
 
@@ -78,7 +79,7 @@ async def asking(services: Services, monkeypatch: pytest.MonkeyPatch) -> Asking:
         version=2,
         model="rules",
         request_digest=digest,
-        policy_digest=await services.pin_rules(),
+        policy_digest=await services.pin_rules(BUILTIN_RULES),
     )
     return Asking(services, request, monkeypatch)
 

@@ -16,7 +16,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.reads import READ_HANDLERS, RawRead, TransientReadError, read_activities
 from activities.services import Services
 from triage.contracts.payloads import EvidenceRef, ReadRequest
-from triage.policy.rules import Rules
+from triage.policy.rules import BUILTIN_RULES, Rules
 from triage.policy.tools import MAX_RESULT_BYTES
 
 SCOPE = "5c0fe" * 6
@@ -88,7 +88,7 @@ class Reading:
 @pytest.fixture
 async def reading(services: Services) -> Reading:
     """A store with pinned rules."""
-    return Reading(services, await services.pin_rules())
+    return Reading(services, await services.pin_rules(BUILTIN_RULES))
 
 
 async def test_a_reference_comes_back_and_the_content_is_stored(reading: Reading) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,11 +15,13 @@ from activities.run_context import RunContextActivities
 from activities.services import Services
 from tests.activities.scripted_tracker import Read
 from tests.activities.writing import TARGET, Writing
+from tests.fixed_rules import rules_with
 from tests.workflow.decisions import a_request
 from triage.contracts.canonical import canonical_json
 from triage.contracts.options import IssueContext
 from triage.contracts.payloads import PinRequest, Preview, PreviewRequest, RunContext
 from triage.contracts.request import parse_request
+from triage.policy.rules import BUILTIN_RULES
 from triage.storage.documents import SHARED, Document, DocumentKind
 
 SCOPE = "5c0fe" * 6
@@ -55,8 +58,8 @@ async def test_a_run_is_pinned_to_what_is_in_force(writing: Writing) -> None:
         context.local_trust,
     )
     assert context.policy is not None
-    assert writing.services.rules.routes == context.policy.routes
-    assert writing.services.rules.digest() == context.provenance.policy
+    assert BUILTIN_RULES.routes == context.policy.routes
+    assert BUILTIN_RULES.digest() == context.provenance.policy
     assert writing.services.tools.digest() == context.provenance.tools
     assert context.provenance.model.startswith("rules@")
 
@@ -71,6 +74,21 @@ async def test_the_request_and_the_rules_are_stored(services: Services) -> None:
     rules = await services.documents.get(SHARED, DocumentKind.POLICY, context.provenance.policy)
     assert isinstance(rules, Document)
     assert rules.expires_at is None
+
+
+KEPT = {"sooner": (7, 7), "later": (90, 30), "not said": (None, 30)}
+
+
+@pytest.mark.parametrize("name", KEPT)
+async def test_rules_may_have_content_removed_sooner(services: Services, name: str) -> None:
+    """The request is kept as long as the setting says, or as the rules do if that is shorter."""
+    days, kept = KEPT[name]
+    ruled = replace(services, rules=rules_with(evidence_retention_days=days))
+    context = await pin(ruled)
+    request = await services.documents.get(SCOPE, DocumentKind.REQUEST, context.request_digest)
+    assert isinstance(request, Document)
+    assert request.expires_at is not None
+    assert kept == (request.expires_at - request.created_at + timedelta(minutes=1)).days
 
 
 async def test_pinning_twice_is_pinning_once(services: Services) -> None:
@@ -110,7 +128,7 @@ async def test_an_issue_or_tracker_that_is_not_there_is_a_refusal(writing: Writi
 async def test_a_changed_rules_file_does_not_reach_pinned_runs(services: Services) -> None:
     """Whoever asks for pinned rules gets those of the digest, whatever is in force by now."""
     old = (await pin(services)).provenance.policy
-    changed = replace(services, rules=services.rules.model_copy(update={"max_steps": 9}), _rules={})
+    changed = replace(services, rules=rules_with(max_steps=9), _rules={})
     new = (await pin(changed)).provenance.policy
     assert old != new
     assert (3, 9) == (

@@ -26,6 +26,7 @@ def test_everything_is_well(stack: Stack) -> None:
         "workers",
         "database",
         "writes",
+        "rules",
         "model",
         "tracker",
         "approvals",

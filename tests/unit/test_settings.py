@@ -81,7 +81,7 @@ def test_rule_tables_are_left_alone(place: Path) -> None:
     """Tables that belong to the rules may stand in triage.toml."""
     (place / "triage.toml").write_text(
         'model = "recorded"\n[policy]\nmode = "suggest"\n[labels]\nbug = "descriptive"\n'
-        '[[routes]]\nname = "bug"\n'
+        '[repositories]\n"acme/api" = "shadow"\n'
     )
     assert load_settings().model == "recorded"
 
@@ -94,8 +94,8 @@ def test_rule_tables_are_left_alone(place: Path) -> None:
         (
             "[settings]\nmodel = 'rules'",
             (
-                "triage.toml: [settings] is no table of the rules;"
-                " settings stand at the top, outside any table"
+                "triage.toml: [settings] is no table of the rules, which are approvals, budget,"
+                " labels, owners, policy, repositories, tools, topics; settings stand above"
             ),
         ),
         (

@@ -11,31 +11,15 @@ from triage.supported import check_supported
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of its own, where nothing is set."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TRIAGE_CONFIG", raising=False)
-    return tmp_path
 
 
 def test_the_defaults_are_supported() -> None:
     """Without any setting there is nothing to refuse."""
     check_supported(Settings())
-
-
-def test_a_rules_file_is_refused(place: Path) -> None:
-    """Rules that would not be read stop the worker, with what is in force instead."""
-    rules = place / "rules.toml"
-    rules.touch()
-    with pytest.raises(SettingsError, match=r"TRIAGE_POLICY: .*built-in rules are in force"):
-        check_supported(Settings(policy=rules))
-
-
-def test_rule_tables_are_refused(place: Path) -> None:
-    """Rules in triage.toml are named, not passed over."""
-    (place / "triage.toml").write_text('[owners]\n"a.py" = { owner = "me" }\n[policy]\nmode="x"\n')
-    with pytest.raises(SettingsError, match="the tables owners, policy are rules"):
-        check_supported(Settings())
 
 
 @pytest.mark.parametrize(

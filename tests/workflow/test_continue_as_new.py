@@ -15,6 +15,7 @@ from temporalio.common import RawValue, RetryPolicy
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
+from tests.fixed_rules import rules_with
 from tests.workflow.decisions import OPERATION, a_request, final, label, lookup
 from tests.workflow.runs import Run, envelope, eventually, outcome, refusal_of
 from tests.workflow.world import (
@@ -180,8 +181,8 @@ async def test_nobody_else_can_hand_a_state_on(world: World) -> None:
 
 async def test_one_person_stays_one_person(world: World) -> None:
     """Who has approved already is known to every execution of a run, under any spelling."""
-    rules = world.services.rules.model_copy(update={"approvals_required": 2})
-    async with altered_world(world, services=replace(world.services, rules=rules)) as ruled:
+    services = replace(world.services, rules=rules_with(approvals_required=2))
+    async with altered_world(world, services=services) as ruled:
         run = await ruled.start(*SCRIPT, mode="approve")
         good = envelope(await run.waiting_at(6), approver="ann")
         await run.update({**good, "verdict": "approve"})

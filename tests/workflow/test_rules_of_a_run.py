@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from tests.fixed_rules import rules_with
 from tests.workflow.decisions import OPERATION, final, label, lookup
 from tests.workflow.runs import envelope, outcome, refusal_of
 from tests.workflow.world import World, altered_world
@@ -17,8 +18,8 @@ SCRIPT = [label(), final("mutation-receipt", labels=("bug",))]
 
 @asynccontextmanager
 async def _with_rules(world: World, **changes: object) -> AsyncIterator[World]:
-    rules = world.services.rules.model_copy(update=changes)
-    async with altered_world(world, services=replace(world.services, rules=rules)) as opened:
+    services = replace(world.services, rules=rules_with(**changes))
+    async with altered_world(world, services=services) as opened:
         yield opened
 
 

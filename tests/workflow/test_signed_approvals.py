@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from tests.fixed_rules import rules_with
 from tests.workflow.decisions import OPERATION, final, label
 from tests.workflow.runs import Run, envelope, outcome, refusal_of
 from tests.workflow.world import World, altered_world
@@ -84,7 +85,7 @@ async def _signing(
         world.services,
         local_trust=False,
         keyring=ring,
-        rules=world.services.rules.model_copy(update={"approvals_required": approvals_required}),
+        rules=rules_with(approvals_required=approvals_required),
     )
     async with altered_world(world, services=services) as signed_world:
         yield Signed(signed_world, _person(ring, "maintainer"), ring)

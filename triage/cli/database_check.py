@@ -1,7 +1,6 @@
 """Checks the database without changing it: is it there, and has it this program's schema?
 
-SQLite is looked at with the standard library alone, since loading the store takes as long as all
-other checks together.
+SQLite is looked at with the standard library alone: what cannot be written to is not changed.
 """
 
 from __future__ import annotations

@@ -77,11 +77,12 @@ def _configured() -> Iterator[Finding]:
 async def _services(settings: Settings) -> list[Finding]:
     """Check everything that may take time, side by side."""
     # Slow to load, and of no use while the settings cannot be read.
-    from triage.cli import database_check, temporal_check  # noqa: PLC0415 - see above
+    from triage.cli import database_check, rules_check, temporal_check  # noqa: PLC0415 - see above
 
     found = await asyncio.gather(
         _within("server", temporal_check.check(settings)),
         _within("database", database_check.check(settings)),
+        _within("rules", rules_check.check(settings)),
     )
     return [finding for findings in found for finding in findings] + [*_adapters(settings)]
 
@@ -97,10 +98,7 @@ async def _within(name: str, check: Awaitable[list[Finding]]) -> list[Finding]:
 def _adapters(settings: Settings) -> Iterator[Finding]:
     from triage.cli import keyring_check  # noqa: PLC0415 - as above
     from triage.models.factory import KINDS, known_names  # noqa: PLC0415 - as above
-    from triage.supported import rules_problem  # noqa: PLC0415 - as above
 
-    if (problem := rules_problem(settings)) is not None:
-        yield Finding("rules", Level.FAIL, problem, "the worker does not start with them")
     kind = settings.model.partition(":")[0]
     if kind in KINDS:
         yield Finding("model", Level.OK, settings.model)

@@ -1,0 +1,75 @@
+"""What is written, what was accepted, and which of both is in force; for every command alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from triage.cli.stores import LOOK_SECONDS
+from triage.policy.standing import Standing, judge
+from triage.policy.tools import BUILTIN_TOOLS
+from triage.rules_place import RulesPlace, Written
+from triage.settings import Settings
+from triage.storage.acceptances import FIRST_REVISION, NOBODY_YET, Acceptances, AcceptedRules
+from triage.storage.address import parse_address
+from triage.storage.engine import Store
+from triage.storage.schema import REVISIONS
+from triage.storage.version import check_schema, schema_revision
+
+ACCEPT: Final = "waits for acceptance: triage policy accept"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyState:
+    """The rules as a worker with the same settings would find them now."""
+
+    written: Written
+    accepted: AcceptedRules
+    standing: Standing
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the written rules are in force."""
+        return not self.standing.waiting
+
+
+async def policy_state(settings: Settings, place: RulesPlace) -> PolicyState:
+    """Look what is written at a place and what was accepted; nothing is changed by looking.
+
+    Raises:
+        RulesFileError: the rules cannot be used.
+        StorageError: it cannot be said what was accepted.
+    """
+    written = place.read(BUILTIN_TOOLS)
+    accepted = await accepted_rules(settings)
+    standing = judge(written.rules, accepted.rules, accepted.digest)
+    return PolicyState(written, accepted, standing)
+
+
+async def accepted_rules(settings: Settings) -> AcceptedRules:
+    """Return the rules that were accepted last, without making or upgrading a database.
+
+    Raises:
+        StorageError: it cannot be said.
+    """
+    address = parse_address(settings.database_url)
+    if address.path is not None and not address.path.exists():
+        return NOBODY_YET
+    store = await Store.open(settings.database_url, transaction_seconds=LOOK_SECONDS)
+    try:
+        if await _is_too_old(store):
+            return NOBODY_YET
+        return await Acceptances(store).current()
+    finally:
+        await store.close()
+
+
+async def _is_too_old(store: Store) -> bool:
+    """Whether the database is from before acceptances; a newer one than ours is an error."""
+    revision = await schema_revision(store)
+    if revision is None:
+        return True
+    if revision in REVISIONS:
+        return REVISIONS.index(revision) < REVISIONS.index(FIRST_REVISION)
+    await check_schema(store)
+    return False
