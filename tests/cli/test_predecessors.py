@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 
 import pytest
@@ -11,8 +12,11 @@ from tests.replay.catalogue import CARRIED
 from tests.replay.people import EDITED
 from tests.unit.story.histories import events_of, parsed, payload
 from tests.workflow.decisions import a_request
-from triage.cli.predecessors import standing_request
+from triage.cli.predecessors import Predecessor, standing_request
+from triage.cli.resuming import series
 from triage.contracts.base import ContractError
+from triage.contracts.options import ContinuedFrom
+from triage.contracts.request import parse_request
 
 START = "workflowExecutionStartedEventAttributes"
 
@@ -47,3 +51,22 @@ def test_where_there_is_no_request_there_is_nothing_to_continue(name: str) -> No
     """A run that began with no request, or with one that nobody can read, says so."""
     with pytest.raises(ContractError):
         standing_request(parsed(events_of(name)))
+
+
+@pytest.mark.parametrize(
+    ("workflow_id", "follows", "expected"),
+    [
+        ("triage-7", None, ["triage-7.2", "triage-7.3"]),
+        ("triage-7.2", "triage-7", ["triage-7.3", "triage-7.4"]),
+        ("triage-7.12", "triage-7.3", ["triage-7.13", "triage-7.14"]),
+        ("release-1.2", None, ["release-1.2.2", "release-1.2.3"]),
+        ("release-1.2", "another", ["release-1.2.2", "release-1.2.3"]),
+        ("triage-7.b", "triage-7", ["triage-7.b.2", "triage-7.b.3"]),
+    ],
+)
+def test_ids_go_on_in_a_series(workflow_id: str, follows: str | None, expected: list[str]) -> None:
+    """A continuation is numbered after its run, and only a continuation's number is counted on."""
+    link = ContinuedFrom(workflow_id=workflow_id, run_id="run", version=6)
+    request = parse_request(a_request())
+    ended = Predecessor(link, "completed", request, options={}, follows=follows)
+    assert expected == [*itertools.islice(series(ended), 2)]

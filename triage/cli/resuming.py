@@ -114,7 +114,7 @@ async def _free_id(client: Client, ended: Predecessor) -> str:
         InputError: it would be too long.
         RefusedError: very many are taken.
     """
-    for candidate in _series(ended):
+    for candidate in series(ended):
         checked_workflow_id(candidate, orders.ID_HINT)
         if not await _exists(client, candidate):
             return candidate
@@ -122,8 +122,8 @@ async def _free_id(client: Client, ended: Predecessor) -> str:
     raise RefusedError(f"{MAX_IDS_TRIED} ids are taken; nothing was started", orders.ID_HINT)
 
 
-def _series(ended: Predecessor) -> Iterator[str]:
-    """Yield the ended run's id with ``.2``, ``.3`` and so on; a continuation's series goes on."""
+def series(ended: Predecessor) -> Iterator[str]:
+    """Return the ended run's id with ``.2``, ``.3`` and so on; a continuation's series goes on."""
     base, first = ended.link.workflow_id, FIRST_CONTINUATION
     stem, _, number = base.rpartition(".")
     is_of_a_series = ended.follows is not None and f"{ended.follows}.".startswith(f"{stem}.")
