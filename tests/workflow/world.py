@@ -163,6 +163,18 @@ async def opened_world(client: Client, services: Services, home: Path) -> AsyncI
         yield World(client=client, services=services, queue=TASK_QUEUE)
 
 
+def _other_activities(services: Services) -> Sequence[Callable[..., Any]]:
+    incidents = IncidentActivities(services)
+    return [
+        RunContextActivities(services).pin,
+        PreviewActivities(services).preview,
+        ApprovalActivities(services.store, services.keyring).verify,
+        incidents.open,
+        incidents.choose,
+        incidents.read,
+    ]
+
+
 @asynccontextmanager
 async def altered_world(
     world: World,
@@ -184,16 +196,10 @@ async def altered_world(
         queue: the queue of an earlier worker that this one takes over from.
     """
     services = services or world.services
-    incidents = IncidentActivities(services)
-    activities: Sequence[Callable[..., Any]] = [
-        RunContextActivities(services).pin,
+    activities = [
         decide or DecideActivities(services).decide,
-        PreviewActivities(services).preview,
-        ApprovalActivities(services.store, services.keyring).verify,
         *read_activities(read_services or services, handlers),
-        incidents.open,
-        incidents.choose,
-        incidents.read,
+        *_other_activities(services),
     ]
     queue = queue or f"queue-{uuid.uuid4().hex}"
     guards = [FailureGuard()]
