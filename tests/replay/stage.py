@@ -23,6 +23,8 @@ from temporalio.testing import WorkflowEnvironment
 import worker
 from activities.reads import READ_HANDLERS, RawRead, ReadHandler, lookup_component_owner
 from activities.services import Services
+from tests.fixed_rules import rules_with
+from tests.fixed_rules import rules_with
 from tests.workflow.world import SERVER_FLAGS, World, binary
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, TASK_QUEUE
@@ -183,10 +185,9 @@ async def opened_stage(home: Path) -> AsyncIterator[Stage]:
 
 def _kinds(services: HeldServices, ring: KeyringFile) -> dict[str, HeldServices]:
     """Return what the workers of each queue work with."""
-    two = services.rules.model_copy(update={"approvals_required": 2})
     return {
         TASK_QUEUE: services,
-        SEVERAL: replace(services, rules=two),
+        SEVERAL: replace(services, rules=rules_with(approvals_required=2)),
         SIGNED: replace(services, local_trust=False, keyring=ring),
     }
 
