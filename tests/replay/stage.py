@@ -24,7 +24,6 @@ import worker
 from activities.reads import READ_HANDLERS, RawRead, ReadHandler, lookup_component_owner
 from activities.services import Services
 from tests.fixed_rules import rules_with
-from tests.fixed_rules import rules_with
 from tests.workflow.world import SERVER_FLAGS, World, binary
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, TASK_QUEUE
