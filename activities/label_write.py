@@ -282,8 +282,10 @@ class LabelWrite:
             return unknown_result()
         try:
             reading = await self._reading()
-        except (TrackerRefused, TrackerTimeout, TrackerUnavailable):
-            return await self._wait_or_give_up(doubt)
+        except TrackerRefused:
+            return await self._wait_or_give_up(doubt, doubt.quiet_for_seconds)
+        except (TrackerTimeout, TrackerUnavailable):
+            return await self._wait_or_give_up(doubt, doubt.patience_seconds)
         if reading.effect is None:
             return await self._absent(doubt)
         receipt = self._receipt(doubt.epoch, reading.effect, (), reading.issue)
@@ -300,10 +302,10 @@ class LabelWrite:
         must(moved)
         raise later(0)
 
-    async def _wait_or_give_up(self, doubt: InDoubt) -> WriteResult:
-        """While the quiet period lasts, read again later; then a person has to look."""
-        if doubt.quiet_for_seconds > 0:
-            raise later(min(doubt.quiet_for_seconds, self._pause(doubt)))
+    async def _wait_or_give_up(self, doubt: InDoubt, seconds: float) -> WriteResult:
+        """Read again later, for so many seconds; then a person has to look."""
+        if seconds > 0:
+            raise later(min(seconds, self._pause(doubt)))
         return await self._give_up("the issue cannot be read")
 
     def _pause(self, doubt: InDoubt) -> float:

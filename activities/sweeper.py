@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -27,9 +27,9 @@ from activities.label_write import LEFT_BEHIND
 from activities.services import Services
 from triage.contracts.canonical import short_hash
 from triage.faults import Point, reach
-from triage.storage.judgement import quiet_for_seconds
+from triage.storage.judgement import patience_seconds, quiet_for_seconds
 from triage.storage.leftovers import Closing, find_leftovers
-from triage.storage.operations import MoveCode, Moved, OperationRecord
+from triage.storage.operations import MoveCode, Moved, OperationRecord, Timings
 from triage.storage.retention import purge_settled
 from triage.storage.transitions import OperationState
 from triage.trackers.base import TrackerRefused, TrackerTimeout, TrackerUnavailable
@@ -55,6 +55,9 @@ _PAGE: Final = 200
 PURGE_LIMIT: Final = 100
 """They go in one transaction, which keeps others from writing."""
 _log = logging.getLogger(__name__)
+
+Left = Callable[[OperationRecord, datetime, Timings], float]
+"""How many seconds are left of something, by the database's time."""
 
 
 class Outcome(StrEnum):
@@ -179,14 +182,16 @@ class Sweeper:
         reach(Point.SWEEP_BEFORE_READ)
         try:
             return _outcome_of(await self._read_back.settle(record, closing))
-        except (TrackerRefused, TrackerTimeout, TrackerUnavailable):
-            return await self._tell(record)
+        except TrackerRefused:
+            return await self._tell(record, quiet_for_seconds)
+        except (TrackerTimeout, TrackerUnavailable):
+            return await self._tell(record, patience_seconds)
 
-    async def _tell(self, record: OperationRecord) -> Outcome:
+    async def _tell(self, record: OperationRecord, left: Left) -> Outcome:
         """Ask a person about a write that cannot be read, once time alone will not help."""
         async with self._services.store.read() as connection:
             now = await self._services.store.now(connection)
-        if quiet_for_seconds(record, now, self._ledger.timings) > 0:
+        if left(record, now, self._ledger.timings) > 0:
             return Outcome.WAITS
         moved = await self._ledger.attention(record.operation_key, UNREADABLE, OWNER)
         return Outcome.UNREADABLE if moved else Outcome.LOST

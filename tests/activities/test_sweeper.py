@@ -42,6 +42,7 @@ from triage.storage.documents import DocumentKind, Unavailable
 from triage.storage.errors import StorageUnavailable
 from triage.storage.operations import InDoubt, Reserved, Settled
 from triage.storage.transitions import OperationState as S
+from triage.trackers.base import TrackerTimeout
 
 OPEN = [S.RESERVED, S.DISPATCHED, S.UNKNOWN, S.RECONCILED_ABSENT]
 IN_DOUBT = [S.DISPATCHED, S.UNKNOWN, S.RECONCILED_ABSENT]
@@ -188,6 +189,22 @@ async def test_an_issue_that_cannot_be_read_ends_with_a_person(left: Leftovers) 
     assert (Outcome.UNREADABLE, S.ATTENTION) == await left.swept(missing.operation_key)
     record = await left.record(missing.operation_key)
     assert (UNREADABLE, OWNER) == (record.reason, record.attention_owner)
+
+
+async def test_a_silent_tracker_is_asked_again_before_a_person_is(
+    left: Leftovers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reading without an answer proves nothing; after twice the quiet period, that is enough."""
+    key = await left.row(await left.terminated(), S.UNKNOWN)
+
+    async def silent(*_: object) -> None:
+        raise TrackerTimeout("no answer")
+
+    monkeypatch.setattr(left.tracker, "get_issue", silent)
+    left.pass_time(QUIET + A_MOMENT)
+    assert (Outcome.WAITS, S.UNKNOWN) == await left.swept(key)
+    left.pass_time(QUIET)
+    assert (Outcome.UNREADABLE, S.ATTENTION) == await left.swept(key)
 
 
 async def test_one_write_that_makes_trouble_does_not_stop_the_others(left: Leftovers) -> None:

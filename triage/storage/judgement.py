@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from triage.storage.operations import (
     Busy,
@@ -18,6 +19,9 @@ from triage.storage.operations import (
     Timings,
 )
 from triage.storage.transitions import IN_DOUBT, SETTLED, OperationState
+
+PATIENCE: Final = 2
+"""So many quiet periods after a write was sent, a person is asked if it still cannot be read."""
 
 
 def judge(
@@ -78,9 +82,18 @@ def redispatch(record: OperationRecord, now: datetime, timings: Timings) -> Redi
 
 def quiet_for_seconds(record: OperationRecord, now: datetime, timings: Timings) -> float:
     """How long a reading that finds nothing still proves nothing."""
+    return _seconds_until(record, now, timings.quiet_period_seconds)
+
+
+def patience_seconds(record: OperationRecord, now: datetime, timings: Timings) -> float:
+    """How long a tracker that does not answer is asked again, before a person is."""
+    return _seconds_until(record, now, PATIENCE * timings.quiet_period_seconds)
+
+
+def _seconds_until(record: OperationRecord, now: datetime, after_seconds: float) -> float:
     if record.dispatched_at is None:
         return 0.0
-    over = record.dispatched_at + timedelta(seconds=timings.quiet_period_seconds)
+    over = record.dispatched_at + timedelta(seconds=after_seconds)
     return max(0.0, (over - now).total_seconds())
 
 
@@ -128,4 +141,5 @@ def _in_doubt(record: OperationRecord, now: datetime, timings: Timings) -> InDou
         dispatched_at=record.dispatched_at or record.updated_at,
         quiet_for_seconds=quiet_for_seconds(record, now, timings),
         exhausted=exhausted(record, timings),
+        patience_seconds=patience_seconds(record, now, timings),
     )

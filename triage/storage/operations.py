@@ -157,6 +157,7 @@ class InDoubt:
         epoch: what the moves must name.
         dispatched_at: when an effect last became possible.
         quiet_for_seconds: until then a reading that finds nothing proves nothing.
+        patience_seconds: until then a tracker that does not answer may do so yet.
         exhausted: it was sent as often as it may be; absent now means `attention`.
     """
 
@@ -165,6 +166,7 @@ class InDoubt:
     dispatched_at: datetime
     quiet_for_seconds: float
     exhausted: bool
+    patience_seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
