@@ -23,6 +23,7 @@ COMMANDS = [
     "keys",
     "operations",
     "owners",
+    "policy",
     "writes",
     "audit",
     "evaluate",

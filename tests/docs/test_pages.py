@@ -16,7 +16,7 @@ from tests.docs.pages import ROOT, Page, page, pages
 from triage.cli.main import app
 
 PAGES: Final = pages()
-GROUPS: Final = ("audit", "issues", "keys", "operations", "owners", "writes")
+GROUPS: Final = ("audit", "issues", "keys", "operations", "owners", "policy", "writes")
 DIAGRAMS: Final = ("flowchart", "sequenceDiagram", "stateDiagram-v2")
 PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 # Registries, and folders that only the machine has where something was written.

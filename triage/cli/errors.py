@@ -122,6 +122,9 @@ _KNOWN: Final[dict[str, Callable[[BaseException], CliError]]] = {
     "triage.embedded.EmbeddedError": _told(UnreachableError, _DOCTOR),
     "triage.evaluation.fixture.FixtureError": _told(InputError),
     "triage.evaluation.investigate.RunFailed": _told(RefusedError),
+    "triage.policy.rules_file.RulesFileError": _told(
+        InputError, "'triage policy check' tells more of a rules file"
+    ),
     "triage.signing.keys.SigningError": _told(InputError),
     "triage.storage.errors.StorageUnavailable": _told(UnreachableError, _DOCTOR),
     "triage.storage.errors.StorageMisconfigured": _told(UnreachableError, _DOCTOR),

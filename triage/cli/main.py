@@ -18,6 +18,7 @@ from triage.cli import (
     key_commands,
     operator_commands,
     owner_commands,
+    policy_commands,
     resume_command,
     run_commands,
     stack_commands,
@@ -51,6 +52,7 @@ for commands in (
     key_commands,
     operator_commands,
     owner_commands,
+    policy_commands,
     check_commands,
 ):
     commands.register(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from triage.cli.stores import LOOK_SECONDS
@@ -31,6 +32,15 @@ class PolicyState:
     def is_written(self) -> bool:
         """Whether the written rules are in force."""
         return not self.standing.waiting
+
+
+def place_of(settings: Settings, file: Path | None) -> RulesPlace:
+    """Return where to look: at the file that was named, else where a worker looks.
+
+    Raises:
+        SettingsError: ``TRIAGE_CONFIG`` names a file that does not exist.
+    """
+    return RulesPlace.of(settings) if file is None else RulesPlace(file)
 
 
 async def policy_state(settings: Settings, place: RulesPlace) -> PolicyState:

@@ -1,0 +1,281 @@
+"""`triage policy` checks, shows and accepts rules; no server is needed for any of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Answer
+from tests.cli.in_process import Typed
+from tests.cli.stored import in_store
+from triage.policy.rules import BUILTIN_RULES
+from triage.policy.rules_file import read_rules
+from triage.policy.tools import BUILTIN_TOOLS
+from triage.storage.acceptances import NOBODY_YET, Acceptances, AcceptedRules
+from triage.storage.audit_verify import verify
+
+NARROW = '[policy]\nname = "acme"\nmode = "shadow"\n'
+WIDE = '[policy]\nname = "acme"\nmode = "approve"\n[labels]\nship = "descriptive"\n'
+WRONG = '[policy]\nmode = "yolo"\n\n[budget]\ntokens = -1\n'
+WAITS = "waits for acceptance: triage policy accept"
+
+
+@pytest.fixture
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Typed:
+    """A folder of its own."""
+    return Typed(tmp_path, monkeypatch, capsys)
+
+
+def _write(typed: Typed, text: str, name: str = "triage.toml") -> Path:
+    path = typed.home / name
+    path.write_text(text)
+    return path
+
+
+def _digest(text: str) -> str:
+    return read_rules(text, [spec.name for spec in BUILTIN_TOOLS]).rules.digest()
+
+
+def _accepted(typed: Typed) -> AcceptedRules:
+    return in_store(typed.home, lambda store: Acceptances(store).current())
+
+
+def _error(answer: Answer) -> tuple[int, str, str]:
+    return answer.status, answer.out, answer.err.partition("\n")[0]
+
+
+def test_check_names_each_mistake_with_line_and_hint(typed: Typed) -> None:
+    """Rules that cannot be used fail the check, and all that is wrong is said at once."""
+    path = _write(typed, WRONG, "rules.toml")
+    answer = typed("policy", "check", path)
+    assert 1 == answer.status
+    assert (
+        "line 2: policy.mode: must be shadow, suggest or approve\n"
+        "  hint: correct the value\n"
+        "line 5: budget.tokens: must be at least 0\n"
+        "  hint: correct the value\n"
+        f"{path}: cannot be used: 2 mistakes\n"
+    ) == answer.out
+
+
+def test_check_answers_programs(typed: Typed) -> None:
+    """The same as one JSON document, for a file that is wrong and for one that waits."""
+    wrong = typed("policy", "check", _write(typed, WRONG, "wrong.toml"), "--format", "json")
+    assert (1, False) == (wrong.status, wrong.json()["usable"])
+    assert [("error", 2, "policy.mode"), ("error", 5, "budget.tokens")] == [
+        (found["level"], found["line"], found["where"]) for found in wrong.json()["findings"]
+    ]
+    odd = f'{WIDE}deploy = "magic"\n'
+    wide = typed("policy", "check", _write(typed, odd, "wide.toml"), "--format", "json")
+    found = wide.json()
+    assert (0, True, False, _digest(odd), None) == (
+        wide.status,
+        found["usable"],
+        found["in_force"],
+        found["digest"],
+        found["accepted"],
+    )
+    assert [("warning", 6)] == [(one["level"], one["line"]) for one in found["findings"]]
+    assert ["label", "mode"] == [one["kind"] for one in found["waiting"]]
+
+
+def test_check_shows_what_waits(typed: Typed) -> None:
+    """A file that would allow more is said to wait, with each thing that it would allow."""
+    _write(typed, WIDE)
+    answer = typed("policy", "check")
+    assert (0, True) == (answer.status, WAITS in answer.out)
+    rows = [line.split() for line in answer.out.splitlines()[-3:]]
+    assert [
+        ["WHAT", "NAME", "BEFORE", "AFTER"],
+        ["label", "ship", "none", "descriptive"],
+        ["mode", "(all)", "suggest", "approve"],
+    ] == rows
+
+
+def test_a_file_that_narrows_is_in_force(typed: Typed) -> None:
+    """Nobody has to accept less; looking makes no database."""
+    path = _write(typed, NARROW, "less.toml")
+    env = {"TRIAGE_POLICY": str(path)}
+    assert "it is in force" in typed("policy", "check", env=env).out
+    shown = typed("policy", "show", "--format", "json", env=env).json()
+    assert (True, "file", str(path), _digest(NARROW), [], "shadow") == (
+        shown["in_force"],
+        shown["source"],
+        shown["file"],
+        shown["digest"],
+        shown["waiting"],
+        shown["rules"]["mode"],
+    )
+    assert ["less.toml"] == [path.name for path in typed.home.iterdir()]
+
+
+def test_show_tells_where_the_rules_in_force_come_from(typed: Typed) -> None:
+    """Built in, from a file, or accepted by somebody while the file waits."""
+    builtin = typed("policy", "show", "--format", "json").json()
+    assert (True, "builtin", None, BUILTIN_RULES.digest()) == (
+        builtin["in_force"],
+        builtin["source"],
+        builtin["file"],
+        builtin["digest"],
+    )
+    _write(typed, WIDE)
+    typed("policy", "accept", "--yes", "--as", "ann")
+    assert "file" == typed("policy", "show", "--format", "json").json()["source"]
+    path = _write(typed, WIDE + 'sail = "descriptive"\n')
+    waiting = typed("policy", "show", "--format", "json").json()
+    assert (True, "accepted", _digest(WIDE), "ann", ["sail"]) == (
+        waiting["in_force"],
+        waiting["source"],
+        waiting["digest"],
+        waiting["accepted"]["by"],
+        [one["name"] for one in waiting["waiting"]],
+    )
+    asked = typed("policy", "show", path, "--format", "json").json()
+    assert (False, "file", True) == (asked["in_force"], asked["source"], "sail" in str(asked))
+
+
+def test_show_is_readable(typed: Typed) -> None:
+    """Each kind of rule has its place, and what a stranger named a label drives no terminal."""
+    text = (
+        f'{NARROW}[approvals]\nrequired = 2\napprovers = ["ann", "bob"]\nwindow_hours = 72\n'
+        '[budget]\ntokens = 10000\n[labels]\n"x\\u001b[2J" = "control"\n'
+        '[repositories]\n"acme/api" = "suggest"\n[tools]\nsearch_triage_policy = false\n'
+        '[owners."a.py"]\nowner = "team-a"\n[topics.billing]\nroute = "bug"\nowner = "team-b"\n'
+    )
+    _write(typed, text)
+    shown = typed("policy", "show").out
+    assert shown.startswith("in force      the rules in")
+    for line in (
+        "approvals     2, by ann, bob",
+        "waiting       72 hours; reminded after 24 hours, escalated after 48",
+        "budget        tokens 10,000",
+        "tools off     search_triage_policy",
+        r"x\u{1b}[2J  control",
+        "acme/api    suggest",
+        "a.py  team-a",
+        "billing  bug              team-b",
+    ):
+        assert line in shown
+
+
+def test_accept_records_what_was_shown(typed: Typed) -> None:
+    """A person who says yes has every widening before them, and stands in the audit trail."""
+    _write(typed, WIDE)
+    answer = typed("policy", "accept", "--as", "ann\x1b[2J", stdin="yes\n")
+    assert (0, True) == (answer.status, r'as "ann\u{1b}[2J": it holds' in answer.out)
+    assert [["label", "ship", "none", "descriptive"], ["mode", "(all)", "suggest", "approve"]] == [
+        line.split() for line in answer.out.splitlines() if line.startswith(("label", "mode"))
+    ]
+    accepted = _accepted(typed)
+    assert accepted.acceptance is not None
+    assert (_digest(WIDE), BUILTIN_RULES.digest(), "ann\x1b[2J") == (
+        accepted.digest,
+        accepted.acceptance.replaces,
+        accepted.acceptance.by,
+    )
+    assert [] == in_store(typed.home, verify)
+    assert "it is in force" in typed("policy", "check").out
+
+
+def test_accept_answers_programs(typed: Typed) -> None:
+    """With --yes it is one JSON document; without, nobody could be asked."""
+    _write(typed, WIDE)
+    assert 2 == typed("policy", "accept", "--format", "json").status
+    found = typed("policy", "accept", "--yes", "--as", "ann", "--format", "json").json()
+    assert (_digest(WIDE), BUILTIN_RULES.digest(), "ann", ["label", "mode"]) == (
+        found["digest"],
+        found["replaces"],
+        found["by"],
+        [one["kind"] for one in found["widens"]],
+    )
+
+
+@pytest.mark.parametrize("answer", ["", "no\n", "y\n", "yes please\n"])
+def test_only_yes_accepts(typed: Typed, answer: str) -> None:
+    """Whatever else is typed, the end of the input too, accepts nothing."""
+    _write(typed, WIDE)
+    given = typed("policy", "accept", stdin=answer)
+    assert (1, True) == (given.status, "error: nothing was accepted\n" in given.err)
+    assert NOBODY_YET == _accepted(typed)
+
+
+def test_nothing_is_accepted_where_nothing_waits(typed: Typed) -> None:
+    """Rules that are in force already, or none at all, need no acceptance."""
+    none = typed("policy", "accept", "--yes")
+    _write(typed, NARROW)
+    narrow = typed("policy", "accept", "--yes")
+    assert [1, 1] == [none.status, narrow.status]
+    assert "error: nothing waits: the built-in rules" in none.err
+    assert "error: nothing waits: the rules in" in narrow.err
+    assert NOBODY_YET == _accepted(typed)
+
+
+def test_a_file_that_changed_since_it_was_shown_is_not_accepted(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is accepted is exactly what was shown, whatever the file holds by then."""
+    path = _write(typed, WIDE)
+
+    def swap(*_: object) -> None:
+        path.write_text(f'{WIDE}deploy = "descriptive"\n')
+
+    monkeypatch.setattr("triage.cli.policy_accepting._ask", swap)
+    answer = typed("policy", "accept", "--as", "ann")
+    assert (1, True) == (answer.status, "the file changed since it was shown" in answer.err)
+    assert NOBODY_YET == _accepted(typed)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 501])
+def test_who_accepts_must_have_a_name(typed: Typed, name: str) -> None:
+    """Without a name, or with one too long, nothing is accepted and nothing is shown."""
+    _write(typed, WIDE)
+    status, out, error = _error(typed("policy", "accept", "--yes", "--as", name))
+    assert (2, "", True) == (status, out, error.startswith("error: the name "))
+    assert NOBODY_YET == _accepted(typed)
+
+
+@pytest.mark.parametrize("command", ["show", "accept"])
+def test_rules_that_cannot_be_used_are_told(typed: Typed, command: str) -> None:
+    """A wrong file is a mistake of whoever wrote it: its lines are named, without a traceback."""
+    _write(typed, WRONG)
+    answer = typed("policy", command)
+    assert (2, "") == (answer.status, answer.out)
+    assert "error: line 2: policy.mode: must be" in answer.err
+    assert "line 5: budget.tokens: must be at least 0" in answer.err
+
+
+@pytest.mark.parametrize("command", ["check", "show", "accept"])
+def test_a_database_that_does_not_answer_is_told(typed: Typed, command: str) -> None:
+    """What was accepted is not guessed."""
+    _write(typed, WIDE)
+    url = {"TRIAGE_DATABASE_URL": "postgresql://someone:s3cret@127.0.0.1:1/triage"}
+    answer = typed("policy", command, env=url)
+    assert (3, "", False) == (answer.status, answer.out, "s3cret" in answer.err)
+
+
+def test_a_file_that_is_not_there_is_told(typed: Typed) -> None:
+    """So is a folder in its place."""
+    missing = typed("policy", "check", "nowhere.toml")
+    folder = typed("policy", "check", typed.home)
+    assert [1, 1] == [missing.status, folder.status]
+    assert "the file: cannot be read (FileNotFoundError)" in missing.out
+    assert f"{typed.home}: cannot be used: 1 mistake\n" in folder.out
+
+
+def test_the_doctor_tells_of_rules(typed: Typed) -> None:
+    """Built in, in force, odd, waiting or wrong: one row or more, with what to do."""
+    env = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
+    found = []
+    for text in ("", NARROW, f'{NARROW}[labels]\nx = "?"\n', WIDE, WRONG):
+        _write(typed, text)
+        rows = typed("doctor", "--format", "json", env=env).json()
+        found.append([row for row in rows if row["check"] == "rules"])
+    assert [["ok"], ["ok"], ["ok", "warn"], ["warn"], ["fail", "fail"]] == [
+        [row["status"] for row in rows] for rows in found
+    ]
+    assert found[0][0]["detail"].startswith("the built-in rules, sha256:")
+    assert found[3][0]["detail"].endswith(f"would allow 2 more, and {WAITS}")
+    assert "line 2: policy.mode" in found[4][0]["detail"]

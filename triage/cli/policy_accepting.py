@@ -1,0 +1,108 @@
+"""`triage policy accept`: shows what rules would allow, asks, and records who accepted them."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from triage.cli.errors import InputError, RefusedError, StoppedError
+from triage.cli.output import Format, columns, put, put_json, put_table, say
+from triage.cli.policy_state import PolicyState, place_of, policy_state
+from triage.cli.policy_words import (
+    BUILTIN,
+    WIDENING_HEADERS,
+    accepted_in_words,
+    short,
+    widening_cells,
+    widening_json,
+)
+from triage.cli.running import run
+from triage.cli.stores import open_store
+from triage.cli.text import quoted, wrap
+from triage.cli.who import who
+from triage.policy.tools import BUILTIN_TOOLS
+from triage.rules_place import RulesPlace
+from triage.settings import load_settings
+from triage.storage.acceptances import Acceptance, Acceptances
+
+YES: Final = "yes"
+NOT_ACCEPTED: Final = "nothing was accepted"
+
+
+def accept(file: Path | None, by: str | None, format_: Format, *, yes: bool) -> None:
+    """Show every widening, ask unless told not to, and record the acceptance.
+
+    Raises:
+        InputError: the name is blank or too long, or nobody could be asked.
+        RulesFileError: the rules cannot be used.
+        RefusedError: nothing waits, nobody said yes, or the file is another by now.
+        StorageError: it could not be recorded, or other rules were accepted meanwhile.
+    """
+    if format_ is Format.JSON and not yes:
+        raise InputError("with --format json nobody is asked: say --yes")
+    name, settings = who(by), load_settings()
+    place = place_of(settings, file)
+    state = run(policy_state(settings, place))
+    if state.is_written:
+        raise RefusedError(f"nothing waits: {_name(state)} allow nothing new, and are in force")
+    if format_ is Format.TEXT:
+        _put_widenings(state)
+    if not yes:
+        _ask(name, state)
+    _see_that_it_is_still(state, place)
+    _put_acceptance(run(_record(state, name)), state, format_)
+
+
+def _name(state: PolicyState) -> str:
+    return BUILTIN if state.written.path is None else f"the rules in {state.written.path}"
+
+
+def _put_widenings(state: PolicyState) -> None:
+    accepted = accepted_in_words(state.accepted)
+    sentence = f"{_name(state)}, {short(state.written.rules.digest())}, would allow what {accepted}"
+    put(*wrap(f"{sentence}, {short(state.accepted.digest)}, do not:", columns()), "")
+    put_table(WIDENING_HEADERS, map(widening_cells, state.standing.waiting))
+
+
+def _ask(name: str, state: PolicyState) -> None:
+    """Return only if the answer is yes; the end of the input is a no."""
+    say("", f"Accept {short(state.written.rules.digest())} as {quoted(name)}? Type yes:")
+    try:
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        raise StoppedError(signal.SIGINT) from None
+    if answer.strip().lower() != YES:
+        raise RefusedError(NOT_ACCEPTED)
+
+
+def _see_that_it_is_still(state: PolicyState, place: RulesPlace) -> None:
+    if place.read(BUILTIN_TOOLS).rules.digest() != state.written.rules.digest():
+        raise RefusedError(f"the file changed since it was shown: {NOT_ACCEPTED}", "look again")
+
+
+async def _record(state: PolicyState, name: str) -> Acceptance:
+    async with open_store() as store:
+        return await Acceptances(store).accept(
+            state.written.rules, replaces=state.accepted, widens=state.standing.waiting, by=name
+        )
+
+
+def _put_acceptance(accepted: Acceptance, state: PolicyState, format_: Format) -> None:
+    if format_ is Format.JSON:
+        widens: list[JsonValue] = [widening_json(one) for one in state.standing.waiting]
+        put_json(
+            {
+                "digest": accepted.digest,
+                "replaces": accepted.replaces,
+                "by": accepted.by,
+                "accepted_at": accepted.accepted_at.isoformat(),
+                "widens": widens,
+            }
+        )
+    else:
+        digest = short(accepted.digest)
+        put(f"accepted {digest} as {quoted(accepted.by)}: it holds for every run that begins now")

@@ -1,0 +1,102 @@
+"""`triage policy check`: what is wrong with a rules file, and what it would allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import typer
+from pydantic import JsonValue
+
+from triage.cli.output import Format, columns, put, put_json, put_table
+from triage.cli.policy_state import ACCEPT, PolicyState, place_of, policy_state
+from triage.cli.policy_words import (
+    BUILTIN,
+    WIDENING_HEADERS,
+    accepted_in_words,
+    accepted_json,
+    short,
+    widening_cells,
+    widening_json,
+)
+from triage.cli.running import run
+from triage.cli.text import wrap
+from triage.policy.rules_file import RuleFinding, RulesFileError
+from triage.policy.tools import BUILTIN_TOOLS
+from triage.rules_place import RulesPlace
+from triage.settings import load_settings
+
+
+def check(file: Path | None, format_: Format) -> None:
+    """Print every finding with its line and hint, then what comes of the file.
+
+    Raises:
+        typer.Exit: with status 1 if the file cannot be used.
+        StorageError: the file can be used, and cannot be compared with what was accepted.
+    """
+    settings = load_settings()
+    place = place_of(settings, file)
+    try:
+        written = place.read(BUILTIN_TOOLS)
+    except RulesFileError as error:
+        _put_wrong(place, error.findings, format_)
+        raise typer.Exit(1) from None
+    if format_ is Format.TEXT:
+        put(*_finding_lines(written.warnings))
+    state = run(policy_state(settings, place))
+    if format_ is Format.JSON:
+        put_json(_as_json(state))
+    else:
+        _put_state(state)
+
+
+def _put_wrong(place: RulesPlace, findings: Sequence[RuleFinding], format_: Format) -> None:
+    if format_ is Format.JSON:
+        found: list[JsonValue] = [_finding_json("error", finding) for finding in findings]
+        put_json({"file": str(place.path), "usable": False, "findings": found})
+        return
+    put(*_finding_lines(findings))
+    mistakes = f"{len(findings)} mistake{'' if len(findings) == 1 else 's'}"
+    put(f"{place.path}: cannot be used: {mistakes}")
+
+
+def _put_state(state: PolicyState) -> None:
+    name = str(state.written.path or BUILTIN)
+    accepted = accepted_in_words(state.accepted)
+    put(f"{name}: can be used, {short(state.written.rules.digest())}")
+    if state.is_written:
+        put(*wrap(f"It allows nothing that {accepted} do not: it is in force.", columns()))
+        return
+    put(f"It {ACCEPT}")
+    put(*wrap(f"It would allow what {accepted} do not, which are in force until then:", columns()))
+    put_table(WIDENING_HEADERS, map(widening_cells, state.standing.waiting))
+
+
+def _finding_lines(findings: Sequence[RuleFinding]) -> Iterator[str]:
+    for found in findings:
+        line = f"line {found.line}: " if found.line else ""
+        yield from wrap(f"{line}{found.where}: {found.message}", columns())
+        yield from (f"  {text}" for text in wrap(f"hint: {found.hint}", columns() - 2))
+
+
+def _as_json(state: PolicyState) -> dict[str, JsonValue]:
+    path = state.written.path
+    return {
+        "file": None if path is None else str(path),
+        "usable": True,
+        "findings": [_finding_json("warning", found) for found in state.written.warnings],
+        "digest": state.written.rules.digest(),
+        "in_force": state.is_written,
+        "accepted": accepted_json(state.accepted),
+        "waiting": [widening_json(widening) for widening in state.standing.waiting],
+    }
+
+
+def _finding_json(level: str, found: RuleFinding) -> dict[str, JsonValue]:
+    return {
+        "level": level,
+        "line": found.line or None,
+        "where": found.where,
+        "message": found.message,
+        "hint": found.hint,
+    }
