@@ -7,6 +7,7 @@ by itself, creates a label, removes one, or puts one back that a person removed.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -92,10 +93,11 @@ class TrackedIssue:
 
 @dataclass(frozen=True, kw_only=True)
 class IssueNotFound:
-    """There is no such issue, or none that we may see."""
+    """There is no such issue, or none that we may see; `code` says what became of it."""
 
     repository: str
     number: str
+    code: str = "issue_not_found"
 
     def __bool__(self) -> bool:
         return False
@@ -131,9 +133,16 @@ class LabelResult:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsAdded:
-    """The outcome of `add_labels`: one result a label, in the order asked."""
+    """The outcome of `add_labels`: one result a label, in the order asked.
+
+    Attributes:
+        results: what became of each.
+        created: those that the tracker made anew, since they had vanished just before: a person
+            has to know of them.
+    """
 
     results: tuple[LabelResult, ...]
+    created: tuple[str, ...] = ()
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -229,6 +238,11 @@ class Tracker(Protocol):
                 part (`UNCERTAIN_CODES`).
         """
         ...
+
+
+def label_key(name: str) -> str:
+    """Return what all spellings of one label share: letter case and composition do not matter."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def content_digest(title: str, body: str, state: str, *, locked: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +20,7 @@ from triage.storage.schema import (
     tracker_labels,
 )
 from triage.trackers.base import TrackedIssue, content_digest
+from triage.trackers.base import label_key as shared_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ def repository_key(repository: str) -> str:
 
 def label_key(repository: str, name: str) -> str:
     """The key of a label: the same whatever its letter case or Unicode composition."""
-    return digest_of([repository, unicodedata.normalize("NFC", name).casefold()])
+    return digest_of([repository, shared_key(name)])
 
 
 async def insert_issue(

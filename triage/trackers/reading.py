@@ -68,7 +68,8 @@ async def read_issue(
     """Return the issue as it is now.
 
     Raises:
-        TrackerRefused: there is no such issue (``issue_not_found``), or we may not read it.
+        TrackerRefused: there is no such issue (``issue_not_found``, or what became of it), or we
+            may not read it.
         TrackerTimeout: no answer within `timeout_seconds`.
         TrackerUnavailable: the tracker failed.
     """
@@ -99,5 +100,5 @@ async def read_labels(
 
 def _found(answer: Found | IssueNotFound) -> Found:
     if isinstance(answer, IssueNotFound):
-        raise TrackerRefused("issue_not_found", "the tracker has no such issue")
+        raise TrackerRefused(answer.code, "the tracker has no such issue")
     return answer

@@ -1,0 +1,215 @@
+"""The tracker over GitHub's REST API: see `Tracker` for what each method may be relied on for.
+
+Why it exists: everything that GitHub leaves open is closed here. It creates a label by adding it,
+so labels are looked up first and their ids compared afterwards. It shows a pull request as an
+issue. And an error of its server is no evidence that nothing was done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Final
+
+from triage.trackers.base import (
+    GONE_CODES,
+    IssueNotFound,
+    LabelPresence,
+    LabelsAdded,
+    TrackedIssue,
+    TrackerRefused,
+    TrackerUnavailable,
+)
+from triage.trackers.github_auth import Credentials
+from triage.trackers.github_codeowners import FetchedOwners, fetch_owners
+from triage.trackers.github_models import LABELS, read_list
+from triage.trackers.github_names import (
+    BAD_TARGET,
+    Place,
+    RepositoryLabel,
+    issue_place,
+    repository_place,
+)
+from triage.trackers.github_plan import Plan, keys_on, plan, presence, settled
+from triage.trackers.github_reads import ISSUE, NOT_AN_ISSUE, Reads, reading, talking, to_issue
+from triage.trackers.github_removal import OwnLabel, Removal, remove_own_label
+from triage.trackers.github_wire import Wire, nothing_sent_yet
+
+OPERATION_HEADER: Final = "x-operation-key"
+"""GitHub ignores it; whoever records requests on the way sees what a write belongs to."""
+WRITE_SPACING_SECONDS: Final = 1.0
+"""GitHub asks for so much between two requests that change something."""
+MAX_TURN_SECONDS: Final = 5.0
+
+_MISSING: Final = GONE_CODES | {NOT_AN_ISSUE, BAD_TARGET}
+
+
+class GitHubTracker:
+    """Issues on GitHub.
+
+    Args:
+        wire: where its API is.
+        rights: ours, for each use.
+        app_id: our App's id or client id, if we act as one: by it we know our own acts.
+        write_spacing_seconds: between two requests of ours that change something.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        rights: Credentials,
+        *,
+        app_id: str | None = None,
+        write_spacing_seconds: float = WRITE_SPACING_SECONDS,
+    ) -> None:
+        self._wire = wire
+        self._rights = rights
+        self._app_id = app_id
+        self._turns = _Turns(write_spacing_seconds)
+
+    async def admit_issue(
+        self,
+        repository: str,
+        number: str,
+        *,
+        title: str,  # noqa: ARG002 - GitHub's own text counts
+        body: str,  # noqa: ARG002 - likewise
+        author: str | None,  # noqa: ARG002 - likewise
+        labels: Sequence[str],  # noqa: ARG002 - GitHub's own labels count
+    ) -> TrackedIssue:
+        """Return the issue: this tracker only looks."""
+        place = issue_place(repository, number)
+        async with self._reading(place) as reads:
+            return to_issue(repository, number, await reads.issue(place))
+
+    async def get_issue(self, repository: str, number: str) -> TrackedIssue | IssueNotFound:
+        """Return the issue as it is now; a pull request is none."""
+        try:
+            place = issue_place(repository, number)
+            async with self._reading(place) as reads:
+                return to_issue(repository, number, await reads.issue(place))
+        except TrackerRefused as error:
+            return _not_found(error, repository, number)
+
+    async def label_inventory(self, repository: str) -> tuple[str, ...]:
+        """Return the labels that exist in a repository, sorted by name."""
+        return tuple(sorted(label.name for label in await self.labels_by_id(repository)))
+
+    async def labels_by_id(self, repository: str) -> tuple[RepositoryLabel, ...]:
+        """Return the labels of a repository with their ids, which a rename does not change."""
+        place = repository_place(repository)
+        async with self._reading(place) as reads:
+            return (await reads.inventory(place)).labels
+
+    async def label_presence(
+        self, repository: str, number: str, labels: Sequence[str]
+    ) -> tuple[LabelPresence, ...] | IssueNotFound:
+        """Say for each label where it stands on the issue."""
+        try:
+            place = issue_place(repository, number)
+            async with self._reading(place) as reads:
+                on, removed = keys_on(await reads.issue(place)), await reads.removed(place)
+        except TrackerRefused as error:
+            return _not_found(error, repository, number)
+        return tuple(presence(name, on, removed) for name in labels)
+
+    async def add_labels(
+        self,
+        repository: str,
+        number: str,
+        labels: Sequence[str],
+        *,
+        by: str,
+        operation_key: str,
+    ) -> LabelsAdded:
+        """Add labels, and do nothing else.
+
+        Raises:
+            TrackerTimeout: the labels may be on the issue, or may be soon.
+            TrackerUnavailable: its `effect_possible` says whether they may be.
+            TrackerRefused: nothing was done, or perhaps a part (`UNCERTAIN_CODES`).
+        """
+        place, writes = issue_place(repository, number), self._rights.required_writes()
+        async with nothing_sent_yet():
+            await self._turns.take()
+            made = await self._plan(place, labels)
+        if not made.wanted:
+            return made.outcome
+        async with talking(self._wire, writes, place) as talk:
+            reply = await talk.send(
+                "POST",
+                ISSUE + "/labels",
+                place.variables,
+                about="issue",
+                body={"labels": [label.name for label in made.wanted]},
+                headers={OPERATION_HEADER: operation_key, "user-agent": by},
+            )
+        return settled(made, read_list(LABELS, reply.value, writing=True))
+
+    async def remove_label(
+        self, repository: str, number: str, label: str, *, since: datetime, operation_key: str
+    ) -> Removal:
+        """Take off a label that a write of ours put on, if it is still ours; for an undo alone.
+
+        Args:
+            repository: where the issue lives.
+            number: the issue.
+            label: its name; letter case does not matter.
+            since: when that write was sent, less what the clocks may differ by.
+            operation_key: the undo, for records on the way.
+
+        Raises:
+            TrackerError: as `add_labels` does.
+        """
+        own = OwnLabel(place=issue_place(repository, number), label=label, since=since)
+        async with nothing_sent_yet():
+            await self._turns.take()
+        headers = {OPERATION_HEADER: operation_key}
+        return await remove_own_label(self._wire, self._rights, self._app_id, own, headers)
+
+    async def codeowners(self, repository: str) -> FetchedOwners:
+        """Return the repository's CODEOWNERS file as its default branch has it now.
+
+        Raises:
+            TrackerError: whether there is one cannot be said.
+        """
+        place = repository_place(repository)
+        async with talking(self._wire, self._rights.files, place) as talk:
+            return await fetch_owners(talk, place)
+
+    async def _plan(self, place: Place, labels: Sequence[str]) -> Plan:
+        async with self._reading(place) as reads:
+            issue = await reads.issue(place)
+            inventory = await reads.inventory(place)
+            return plan(issue, inventory, await reads.removed(place), labels)
+
+    @asynccontextmanager
+    async def _reading(self, place: Place) -> AsyncIterator[Reads]:
+        async with reading(self._wire, self._rights.reads, place, self._app_id) as reads:
+            yield reads
+
+
+class _Turns:
+    """Keeps requests that change something apart."""
+
+    def __init__(self, spacing_seconds: float) -> None:
+        self._spacing_seconds = spacing_seconds
+        self._next = 0.0
+
+    async def take(self) -> None:
+        now = asyncio.get_running_loop().time()
+        wait = self._next - now
+        if wait > MAX_TURN_SECONDS:
+            message = "too many writes wait for their turn"
+            raise TrackerUnavailable(message, effect_possible=False, retry_after_seconds=wait)
+        self._next = max(now, self._next) + self._spacing_seconds
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+
+def _not_found(error: TrackerRefused, repository: str, number: str) -> IssueNotFound:
+    if error.code not in _MISSING:
+        raise error
+    return IssueNotFound(repository=repository, number=number, code=error.code)

@@ -1,0 +1,105 @@
+"""What names an issue, a repository and a label on GitHub. Pure.
+
+Why it exists: these names become parts of an address. Whatever is no such name is refused before
+an address is made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from triage.trackers.base import TrackerRefused, label_key
+
+MAX_LABELS: Final = 100
+"""An issue has no more."""
+MAX_LABEL_CHARS: Final = 50
+BAD_TARGET: Final = "bad_target"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,98}")
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,14}")
+# An address ends its path at them: GitHub would see another request.
+_NO_PATH: Final = frozenset({"", ".", ".."})
+
+
+@dataclass(frozen=True)
+class Place:
+    """A repository, and an issue in it if it has a number."""
+
+    owner: str
+    name: str
+    number: str = ""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What fills the templates of addresses."""
+        number = {"number": self.number} if self.number else {}
+        return {"owner": self.owner, "repo": self.name, **number}
+
+
+@dataclass(frozen=True)
+class RepositoryLabel:
+    """A label of a repository: its id, which a rename does not change, and its spelling."""
+
+    id: int
+    name: str
+
+
+class Inventory:
+    """The labels of a repository."""
+
+    def __init__(self, labels: Iterable[RepositoryLabel]) -> None:
+        self.labels = tuple(labels)
+        self._by_name = {label.name: label for label in self.labels}
+        self._by_key: dict[str, list[RepositoryLabel]] = {}
+        for label in self.labels:
+            self._by_key.setdefault(label_key(label.name), []).append(label)
+
+    def find(self, name: str) -> RepositoryLabel | None:
+        """Return the label of this name, whatever its letter case; None if it is not one label."""
+        exact = self._by_name.get(name)
+        alike = self._by_key.get(label_key(name), [])
+        return exact or (alike[0] if len(alike) == 1 else None)
+
+
+def repository_place(repository: str) -> Place:
+    """Return where ``owner/name`` is.
+
+    Raises:
+        TrackerRefused: it names no repository on GitHub (``bad_target``).
+    """
+    owner, separator, name = repository.partition("/")
+    if not separator or not (_is_name(owner) and _is_name(name)):
+        raise TrackerRefused(BAD_TARGET, "a repository on GitHub is owner/name")
+    return Place(owner, name)
+
+
+def issue_place(repository: str, number: str) -> Place:
+    """Return where an issue is.
+
+    Raises:
+        TrackerRefused: it names no issue on GitHub (``bad_target``).
+    """
+    place = repository_place(repository)
+    if not _NUMBER.fullmatch(number):
+        raise TrackerRefused(BAD_TARGET, "an issue on GitHub has a number")
+    return Place(place.owner, place.name, number)
+
+
+def is_label_name(name: str) -> bool:
+    """Whether GitHub may have a label of this name, and an address can name it."""
+    return len(name) <= MAX_LABEL_CHARS and name.strip() not in _NO_PATH and _is_text(name)
+
+
+def _is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None and ".." not in text
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
