@@ -6,13 +6,10 @@ through is in `activities.label_write`.
 
 from __future__ import annotations
 
-import asyncio
-from datetime import timedelta
-from typing import Final, NoReturn
-
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.far_end import look
 from activities.heartbeat import heartbeats
 from activities.label_write import LabelWrite
 from activities.services import Services
@@ -20,18 +17,7 @@ from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_APPLY_LABELS, ACTIVITY_PREVIEW_OPERATION
 from triage.contracts.payloads import Preview, PreviewRequest, WriteRequest, WriteResult
 from triage.faults import Point, reach
-from triage.trackers.base import (
-    GONE_CODES,
-    IssueNotFound,
-    TrackerRefused,
-    TrackerTimeout,
-    TrackerUnavailable,
-)
-
-PREVIEW_SECONDS: Final = 5.0
-"""Less than the workflow gives a local activity, so that it ends with a reason of ours."""
-PREVIEW_ATTEMPTS: Final = 5
-MAX_PAUSE_SECONDS: Final = 60.0
+from triage.trackers.base import GONE_CODES, IssueNotFound, TrackerRefused
 
 
 class PreviewActivities:
@@ -45,12 +31,11 @@ class PreviewActivities:
         """Return the issue's labels before and after, and its content's digest.
 
         Raises:
-            ApplicationError: of type ``tool_error`` or ``tool_timeout``. It is final where the
-                tracker refuses, and after `PREVIEW_ATTEMPTS` where it does not work or answer.
+            ApplicationError: of type ``tool_error`` or ``tool_timeout``; see `look`. Where the
+                tracker refuses, it is final at once.
         """
         try:
-            async with asyncio.timeout(PREVIEW_SECONDS):
-                return await self._preview(request)
+            return await look(self._preview(request))
         except TrackerRefused as error:
             if error.code in GONE_CODES:
                 return Preview(gone=True)
@@ -58,11 +43,6 @@ class PreviewActivities:
             raise ApplicationError(
                 message, type=FailureClass.TOOL_ERROR.value, non_retryable=True
             ) from None
-        except (TimeoutError, TrackerTimeout):
-            _try_again(FailureClass.TOOL_TIMEOUT, "the tracker does not answer", None)
-        except TrackerUnavailable as error:
-            pause = error.retry_after_seconds
-            _try_again(FailureClass.TOOL_ERROR, "the tracker does not work", pause)
 
     async def _preview(self, request: PreviewRequest) -> Preview:
         target = request.target
@@ -79,16 +59,6 @@ class PreviewActivities:
             missing=tuple(label for label in request.labels if label not in inventory),
             content_digest=issue.content_digest,
         )
-
-
-def _try_again(failure: FailureClass, message: str, pause_seconds: float | None) -> NoReturn:
-    pause = None if pause_seconds is None else min(pause_seconds, MAX_PAUSE_SECONDS)
-    raise ApplicationError(
-        message,
-        type=failure.value,
-        non_retryable=activity.info().attempt >= PREVIEW_ATTEMPTS,
-        next_retry_delay=None if pause is None else timedelta(seconds=pause),
-    )
 
 
 class LabelActivities:

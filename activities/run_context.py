@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from temporalio import activity
 
+from activities.far_end import look
 from activities.inheritance import NothingToContinueError, inherit
 from activities.services import Services
 from triage.contracts.canonical import canonical_json
@@ -31,13 +32,16 @@ class RunContextActivities:
         """Store the request and return the snapshot that the run is held to.
 
         A model or a tracker that does not exist is a refusal in the result, not an error.
+
+        Raises:
+            ApplicationError: of type ``tool_error`` or ``tool_timeout``; see `look`.
         """
         services = self._services
         name = request.model or services.default_model
         try:
             model = await build_model(name, load_script=services.load_script)
             rules = await services.rules.in_force()
-            issue = await self._issue(request, rules)
+            issue = await look(self._issue(request, rules))
             reach(Point.PIN_AFTER_ADMIT)
             inherited = await inherit(services, request)
         except (UnknownModel, TrackerRefused, NothingToContinueError) as error:

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
 
 from triage.contracts.approval import RefusalCode, Review, Verdict
+
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,19 @@ def may_decide(approver: str, trust: Trust, *, signed: bool = False) -> bool:
 
     Without local trust only signed approvals count.
     """
-    name = folded(approver)
-    if trust.approvers and name not in map(folded, trust.approvers):
+    if trust.approvers and _exact(approver) not in map(_exact, trust.approvers):
         return False
+    name = folded(approver)
     is_author = trust.author is not None and name == folded(trust.author)
     return (trust.local or signed) and bool(name) and not is_author and not name.endswith("[bot]")
+
+
+def _exact(login: str) -> str:
+    """Return a login as it must be to give somebody a right: no letter but a to z has two cases.
+
+    `folded` takes more for the same (the Kelvin sign for a k), which only ever takes a right away.
+    """
+    return login.strip().removeprefix("@").translate(_LOWER)
 
 
 def folded(login: str) -> str:

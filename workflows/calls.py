@@ -11,10 +11,12 @@ from typing import Final, TypeVar
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, FailureError
 
 with workflow.unsafe.imports_passed_through():
     from triage.contracts import names
     from triage.contracts.base import Contract
+    from triage.contracts.failures import FailureClass
     from triage.contracts.payloads import (
         DecideRequest,
         DecideResult,
@@ -136,3 +138,14 @@ async def write(tool: str, request: WriteRequest) -> WriteResult:
         retry_policy=WRITE_RETRY,
     )
     return result
+
+
+def failure_of(error: FailureError) -> FailureClass:
+    """Map a failed call to its class; a lost worker and a slow tool are both timeouts.
+
+    What a local activity raised for good arrives as it is, without an `ActivityError` around it.
+    """
+    cause = error.cause if isinstance(error, ActivityError) else error
+    if isinstance(cause, ApplicationError) and cause.type != FailureClass.TOOL_TIMEOUT:
+        return FailureClass.TOOL_ERROR
+    return FailureClass.TOOL_TIMEOUT

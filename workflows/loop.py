@@ -129,7 +129,13 @@ class TriageLoop:
 
     async def _pin(self, continued: ContinuedFrom | None = None) -> Ending | None:
         """Store the request and pin the rules, the model and the tools."""
-        context = await calls.pin(self._pin_request(continued))
+        try:
+            context = await calls.pin(self._pin_request(continued))
+        except ApplicationError as error:
+            # What the tracker could not answer is an outcome; anything else is the platform's.
+            if error.type not in {FailureClass.TOOL_ERROR, FailureClass.TOOL_TIMEOUT}:
+                raise
+            return failed(calls.failure_of(error), "the tracker could not show the issue")
         if context.refused is not None or context.policy is None:
             reason = context.refused or "the rules could not be pinned"
             return failed(FailureClass.INVALID_INPUT, reason)
@@ -382,17 +388,9 @@ class TriageLoop:
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise
-            failure = _read_failure(error)
+            failure = calls.failure_of(error)
             reason = "timed out" if failure is FailureClass.TOOL_TIMEOUT else "failed"
             return tool_fault(self._state, failure, f"{tool.name} {reason}")
         self._state.evidence.append(evidence)
         self._state.move(Status.TOOL_COMPLETE)
         return None
-
-
-def _read_failure(error: ActivityError) -> FailureClass:
-    """Map a failed read to its class; a lost worker and a slow tool are both timeouts."""
-    cause = error.cause
-    if isinstance(cause, ApplicationError) and cause.type != FailureClass.TOOL_TIMEOUT:
-        return FailureClass.TOOL_ERROR
-    return FailureClass.TOOL_TIMEOUT

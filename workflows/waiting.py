@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from temporalio import workflow
+from temporalio.exceptions import FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from triage.contracts.approval import RefusalCode, Review
@@ -201,22 +202,29 @@ class WaitingRoom:
         """Verify a signature; return why it does not count, if so, and the signer's stable id."""
         if claimed.token is None:
             return RefusalCode.UNAUTHORISED, None
-        window = timedelta(seconds=self._limits.approval_window_seconds)
-        result = await calls.verify_approval(
-            VerifyRequest(
-                scope=self._scope,
-                tenant=self._tenant,
-                operation_id=operation.operation_id,
-                version=operation.version,
-                operation_digest=operation.digest,
-                approval_digest=operation.approval_digest,
-                verdict=claimed.verdict,
-                approver=claimed.approver,
-                token=claimed.token,
-                use_by=(workflow.now() + window).isoformat() if window else None,
-            )
-        )
+        try:
+            result = await calls.verify_approval(self._question(claimed, claimed.token, operation))
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            # Nobody could say whether it is good: it does not count, and the wait goes on.
+            return RefusalCode.UNAUTHORISED, None
         return (None if result.accepted else RefusalCode(result.code)), result.subject
+
+    def _question(self, claimed: Review, token: str, operation: Operation) -> VerifyRequest:
+        window = timedelta(seconds=self._limits.approval_window_seconds)
+        return VerifyRequest(
+            scope=self._scope,
+            tenant=self._tenant,
+            operation_id=operation.operation_id,
+            version=operation.version,
+            operation_digest=operation.digest,
+            approval_digest=operation.approval_digest,
+            verdict=claimed.verdict,
+            approver=claimed.approver,
+            token=token,
+            use_by=(workflow.now() + window).isoformat() if window else None,
+        )
 
     def _view(self, intent: Intent, operation: Operation, shown: Preview) -> PendingView:
         now = workflow.now()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from triage.contracts.approval import RefusalCode, Review, Verdict
@@ -181,7 +181,15 @@ class Writer:
 
     async def _ask(self, intent: Intent, operation: Operation) -> Ending | None:
         """Show the operation to whoever decides, unless it could not be carried out."""
-        shown = await calls.preview(PreviewRequest(target=self.target, labels=operation.labels))
+        request = PreviewRequest(target=self.target, labels=operation.labels)
+        try:
+            shown = await calls.preview(request)
+        except FailureError as error:
+            if is_cancelled_exception(error):
+                raise
+            self._note(operation, "blocked")
+            reason = "the tracker could not show the issue"
+            return tool_fault(self._state, calls.failure_of(error), reason, intent.proposal)
         problem = self._unshowable(operation, shown, intent.proposal)
         if problem is None:
             self.room.ask(intent, operation, shown)

@@ -10,7 +10,8 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.labels import PREVIEW_ATTEMPTS, PreviewActivities
+from activities.far_end import LOOK_ATTEMPTS
+from activities.labels import PreviewActivities
 from activities.run_context import RunContextActivities
 from activities.services import Services
 from tests.activities.scripted_tracker import Read
@@ -175,17 +176,17 @@ async def test_a_preview_that_a_tracker_does_not_give_ends_by_name(
     """A refusal is final at once, and any other fault after some attempts, under a name of ours."""
     name, is_final = PREVIEW_FAULTS[fault]
     found = []
-    for attempt in range(1, PREVIEW_ATTEMPTS + 1):
+    for attempt in range(1, LOOK_ATTEMPTS + 1):
         writing.tracker.will(fault)
         with pytest.raises(ApplicationError) as caught:
             await preview(writing.services, "bug", attempt=attempt)
         found.append((caught.value.type, caught.value.non_retryable))
-    assert [(name, is_final)] * (PREVIEW_ATTEMPTS - 1) + [(name, True)] == found
+    assert [(name, is_final)] * (LOOK_ATTEMPTS - 1) + [(name, True)] == found
 
 
 async def test_a_preview_is_bounded(writing: Writing, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tracker that never answers costs a preview its time and no more."""
-    monkeypatch.setattr("activities.labels.PREVIEW_SECONDS", 0.05)
+    monkeypatch.setattr("activities.far_end.LOOK_SECONDS", 0.05)
     writing.tracker.will(Read.HANGS)
     with pytest.raises(ApplicationError, match="does not answer"):
         await preview(writing.services, "bug")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
+from temporalio.exceptions import ApplicationError
 
 from tests.fixed_rules import rules_with
 from tests.workflow.decisions import OPERATION, final, label
@@ -19,7 +20,7 @@ from triage.contracts.approval import Verdict
 from triage.contracts.response import Status
 from triage.contracts.state import PendingView
 from triage.signing.files import KeyringFile
-from triage.signing.keys import SigningKey, new_key, signing_key
+from triage.signing.keys import Keyring, SigningKey, new_key, signing_key
 from triage.signing.tokens import Statement, audience, new_claims, sign
 
 SCRIPT = [label(), final("mutation-receipt", labels=("bug",))]
@@ -249,3 +250,31 @@ async def test_where_two_must_approve_a_start_cannot_bring_one(
         assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(await run.response())
         assert ["unauthorised"] == await run.refusal_codes()
         await first.handle.terminate()
+
+
+class Unreadable(KeyringFile):
+    """A keyring whose reading fails in a way that nobody thought of."""
+
+    def load(self) -> Keyring:
+        """Fail for good."""
+        raise ApplicationError("no luck", non_retryable=True)
+
+
+async def test_a_signature_that_cannot_be_verified_does_not_end_the_wait(
+    world: World, tmp_path: Path
+) -> None:
+    """It does not count, by signal or update, and the run still waits for one that does."""
+    async with _signing(world, tmp_path) as signed:
+        services = replace(signed.world.services, keyring=Unreadable(tmp_path / "keyring.json"))
+        async with altered_world(world, services=services) as broken:
+            mute = replace(signed, world=broken)
+            run, pending = await mute.waiting()
+            review = mute.signed(run, pending)
+            await run.signal("approve", review)
+            await run.reaches(lambda found: found.refusals_total == 1)
+            answer = await run.update({**review, "verdict": "approve"})
+            assert (False, "unauthorised") == (answer.accepted, answer.code)
+            assert ["unauthorised"] == await run.refusal_codes()
+            assert await run.pending() is not None
+            assert [] == await broken.written(run)
+            await run.handle.terminate()

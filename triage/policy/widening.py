@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from triage.contracts.options import MODES, Mode
@@ -43,6 +44,7 @@ class Widening:
     after: str
 
 
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _ORDER: Final[Mapping[Mode, int]] = {mode: rank for rank, mode in enumerate(MODES)}
 
 
@@ -90,7 +92,7 @@ def _approvers(old: Rules, new: Rules) -> Iterator[Widening]:
 
 
 def _folded(login: str) -> str:
-    return "".join(login.split()).lstrip("@").casefold()
+    return login.strip().removeprefix("@").translate(_LOWER)
 
 
 def _modes(old: Rules, new: Rules) -> Iterator[Widening]:

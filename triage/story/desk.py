@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from triage.contracts.approval import RefusalCode, Review, Verdict
@@ -20,6 +21,8 @@ START: Final = "start"
 SIGNAL: Final = "signal"
 UPDATE: Final = "update"
 """How a review comes."""
+
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 class StartingApproval(StrEnum):
@@ -215,10 +218,14 @@ class Desk:
         """Whether this approver may, if the signature, if there is one, is good."""
         name = _folded(review.approver)
         trusted = self.local is True or review.token is not None
-        if self.approvers and name not in map(_folded, self.approvers):
+        if self.approvers and _exact(review.approver) not in map(_exact, self.approvers):
             return False
         is_author = bool(self.author) and name == _folded(self.author)
         return trusted and bool(name) and not is_author and not name.endswith("[bot]")
+
+
+def _exact(login: str) -> str:
+    return login.strip().removeprefix("@").translate(_LOWER)
 
 
 def _folded(login: str) -> str:

@@ -64,6 +64,14 @@ CASES = {
     "none of the approvers": Case(
         RefusalCode.UNAUTHORISED, trust=Trust(local=True, author="octo", approvers=("bob",))
     ),
+    "an approver in other letters": Case(
+        None, a_review(approver=" @ANN"), trust=Trust(True, "octo", ("ann",))
+    ),
+    "a name that only looks like an approver's": Case(
+        RefusalCode.UNAUTHORISED,
+        a_review(approver="\u212aen"),
+        trust=Trust(local=True, author="octo", approvers=("ken",)),
+    ),
     "an approver who is the author": Case(
         RefusalCode.UNAUTHORISED, trust=Trust(local=True, author="ann", approvers=("ann",))
     ),
