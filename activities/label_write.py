@@ -46,6 +46,7 @@ from triage.trackers.base import (
     TrackerRefused,
     TrackerTimeout,
     TrackerUnavailable,
+    has_labels,
 )
 from triage.trackers.reading import Reading, read_issue, read_labels
 
@@ -53,6 +54,7 @@ ACTOR = "bounded-triage"
 WRITES_STOPPED = "writes are stopped"
 UNAVAILABLE = "the tracker is unavailable"
 PARTLY_DONE = "the tracker refused the write, and a part of it is done all the same"
+CREATED = "a label had vanished just before, and the tracker made it anew"
 LEFT_BEHIND = "and a part of it is done"
 """Ends the reason of a write that an earlier attempt left half done, and that cannot go on."""
 CALLS_A_LEASE = 3
@@ -133,7 +135,7 @@ class LabelWrite:
         if reading.issue.content_digest != self._request.content_digest:
             reason = "the issue changed after it was shown"
             return await self._stop(epoch, reason, WriteOutcome.CONFLICT)
-        if not set(self._operation.labels).issubset(inventory):
+        if not has_labels(inventory, self._operation.labels):
             return await self._stop(epoch, "a label does not exist", WriteOutcome.REFUSED)
         if reading.removed:
             return await self._stop(epoch, "a person removed a label", WriteOutcome.REFUSED)
@@ -213,6 +215,8 @@ class LabelWrite:
         reach(Point.WRITE_AFTER_SEND)
         if sent.refused and not sent.added:
             return await self._failed(epoch, "the tracker refused a label")
+        if sent.created:
+            return await self._hand_over(epoch, CREATED)
         return await self._observe(epoch, "applied_by_us" if sent.added else "already_present")
 
     async def _unavailable(self, epoch: int, error: TrackerUnavailable) -> WriteResult:
@@ -248,8 +252,7 @@ class LabelWrite:
         if set(self._labels).issubset(reading.missing):
             return await self._failed(epoch, code)
         if reading.effect is None:
-            must(await self._ledger.mark_unknown(self._key, epoch, PARTLY_DONE))
-            return await self._give_up(PARTLY_DONE)
+            return await self._hand_over(epoch, PARTLY_DONE)
         receipt = self._receipt(epoch, reading.effect, self._before, reading.issue)
         must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
         return await self._applied(receipt, replayed=False)
@@ -263,7 +266,7 @@ class LabelWrite:
             )
         except (TrackerRefused, TrackerTimeout, TrackerUnavailable):
             return await self._unknown(epoch)
-        if not set(self._operation.labels).issubset(issue.labels):
+        if not has_labels(issue.labels, self._operation.labels):
             return await self._unknown(epoch)
         receipt = self._receipt(epoch, how, self._before, issue)
         must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
@@ -331,6 +334,11 @@ class LabelWrite:
             return True
         except (TrackerTimeout, TrackerUnavailable):
             raise later(RETRY_SECONDS) from None
+
+    async def _hand_over(self, epoch: int, reason: str) -> WriteResult:
+        """Leave what was sent, and came to something else, to a person."""
+        must(await self._ledger.mark_unknown(self._key, epoch, reason))
+        return await self._give_up(reason)
 
     async def _give_up(self, reason: str) -> WriteResult:
         await self._ledger.attention(self._key, reason, OWNER)

@@ -17,7 +17,13 @@ from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_APPLY_LABELS, ACTIVITY_PREVIEW_OPERATION
 from triage.contracts.payloads import Preview, PreviewRequest, WriteRequest, WriteResult
 from triage.faults import Point, reach
-from triage.trackers.base import GONE_CODES, IssueNotFound, TrackerRefused
+from triage.trackers.base import (
+    GONE_CODES,
+    IssueNotFound,
+    TrackerRefused,
+    has_labels,
+    with_labels,
+)
 
 
 class PreviewActivities:
@@ -55,8 +61,8 @@ class PreviewActivities:
         reach(Point.PREVIEW_AFTER_LOOK)
         return Preview(
             labels_before=tuple(sorted(issue.labels)),
-            labels_after=tuple(sorted({*issue.labels, *request.labels})),
-            missing=tuple(label for label in request.labels if label not in inventory),
+            labels_after=tuple(sorted(with_labels(issue.labels, request.labels, inventory))),
+            missing=tuple(x for x in request.labels if not has_labels(inventory, [x])),
             content_digest=issue.content_digest,
         )
 

@@ -8,7 +8,7 @@ by itself, creates a label, removes one, or puts one back that a person removed.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
@@ -243,6 +243,21 @@ class Tracker(Protocol):
 def label_key(name: str) -> str:
     """Return what all spellings of one label share: letter case and composition do not matter."""
     return unicodedata.normalize("NFC", name).casefold()
+
+
+def has_labels(names: Iterable[str], wanted: Iterable[str]) -> bool:
+    """Whether each label of `wanted` is among `names`, whatever their spelling."""
+    return set(map(label_key, names)) >= set(map(label_key, wanted))
+
+
+def with_labels(
+    names: Iterable[str], added: Iterable[str], inventory: Iterable[str]
+) -> frozenset[str]:
+    """Return the labels of an issue after `added`, each as the repository spells it."""
+    spelt = {label_key(name): name for name in inventory}
+    on = frozenset(names)
+    new = {name for name in added if not has_labels(on, [name])}
+    return on | {spelt.get(label_key(name), name) for name in new}
 
 
 def content_digest(title: str, body: str, state: str, *, locked: bool) -> str:
