@@ -50,6 +50,8 @@ class ApprovalActivities:
     async def verify(self, request: VerifyRequest) -> VerifyResult:
         """Verify a signed approval and record it as the decision, unless another one stands.
 
+        One that does not decide, since others have to agree, is put on the audit trail only.
+
         The caller has seen that the run waits for this operation and that this approver may decide
         on it; both are looked at again afterwards. Asking the same again gets the same answer until
         the decision has been used for a write.
@@ -76,6 +78,9 @@ class ApprovalActivities:
             return verified
         row = _row(request, verified)
         reach(Point.VERIFY_BEFORE_RECORD)
+        if not request.decides:
+            await self._approvals.note(row, request.tenant)
+            return _accepted(verified, row)
         stands = await self._approvals.record(row, request.tenant)
         reach(Point.VERIFY_AFTER_RECORD)
         if stands is None:

@@ -86,6 +86,13 @@ class ReviewDesk:
             signed=self.needs_proof(review),
         )
 
+    def would_decide(self, review: Review) -> bool:
+        """Whether nobody else has to agree with `review` any more, if it counts."""
+        view = self._state.pending
+        if view is None or review.verdict is Verdict.REJECT:
+            return True
+        return len(view.approved_by) + 1 >= view.approvals_required
+
     def needs_proof(self, review: Review) -> bool:
         """Whether a signature decides; where unsigned approvals count, none is looked at."""
         return review.token is not None and not self.trust.local
@@ -113,7 +120,8 @@ class ReviewDesk:
             subject: the signer's stable id: one person under two names is one person.
         """
         code = self.check(review, now)
-        if code is None and subject is not None and subject in self.subjects:
+        again = review.verdict is Verdict.APPROVE and subject in self.subjects
+        if code is None and again:
             code = RefusalCode.DUPLICATE
         if code is None:
             self._count(review, source, now, subject)

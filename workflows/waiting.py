@@ -191,19 +191,23 @@ class WaitingRoom:
         """Verify a review's signature and take it; return why it does not count, or None."""
         if self._asked is None:
             return RefusalCode.NOT_PENDING
-        code, subject = await self.verify(claimed, self._asked)
+        decides = self._desk.would_decide(claimed)
+        code, subject = await self.verify(claimed, self._asked, decides=decides)
         if code is not None:
             return code
         return self._desk.receive(claimed, source, workflow.now(), subject)
 
     async def verify(
-        self, claimed: Review, operation: Operation
+        self, claimed: Review, operation: Operation, *, decides: bool = True
     ) -> tuple[RefusalCode | None, str | None]:
         """Verify a signature; return why it does not count, if so, and the signer's stable id."""
         if claimed.token is None:
             return RefusalCode.UNAUTHORISED, None
         try:
-            result = await calls.verify_approval(self._question(claimed, claimed.token, operation))
+            question = self._question(claimed, claimed.token, operation)
+            result = await calls.verify_approval(
+                question if decides else question.model_copy(update={"decides": False})
+            )
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise

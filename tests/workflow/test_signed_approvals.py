@@ -10,18 +10,22 @@ from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
+from sqlalchemy import select
 from temporalio.exceptions import ApplicationError
 
+from activities.label_rows import operation_key
 from tests.fixed_rules import rules_with
 from tests.workflow.decisions import OPERATION, final, label
 from tests.workflow.runs import Run, envelope, outcome, refusal_of
 from tests.workflow.world import World, altered_world
 from triage.contracts.approval import Verdict
+from triage.contracts.canonical import short_hash
 from triage.contracts.response import Status
 from triage.contracts.state import PendingView
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, SigningKey, new_key, signing_key
 from triage.signing.tokens import Statement, audience, new_claims, sign
+from triage.storage.schema import audit
 
 SCRIPT = [label(), final("mutation-receipt", labels=("bug",))]
 
@@ -234,6 +238,37 @@ async def test_where_two_must_sign_one_person_is_one(world: World, tmp_path: Pat
         assert answer.accepted
         assert Status.COMPLETED is (await run.response()).status
         assert ["bug"] == await signed.world.written(run)
+
+
+@pytest.mark.parametrize("who", ["another person", "the same person"])
+@pytest.mark.parametrize("way", ["signal", "update"])
+async def test_where_two_must_sign_one_rejection_is_enough(
+    world: World, tmp_path: Path, who: str, way: str
+) -> None:
+    """After one signed approval anybody's signed no decides, also that of who thinks again."""
+    async with _signing(world, tmp_path, approvals_required=2) as signed:
+        run, pending = await signed.waiting()
+        await run.update({**signed.signed(run, pending), "verdict": "approve"})
+        person = signed.other_person() if who == "another person" else signed
+        review = person.signed(run, pending, Verdict.REJECT)
+        if way == "signal":
+            await run.signal("reject", review)
+        else:
+            assert (await run.update({**review, "verdict": "reject"})).accepted
+        assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(await run.response())
+        assert [] == await signed.world.written(run)
+        kinds = await _audited(signed.world, run)
+        assert ["approval.counted", "approval.recorded"] == kinds
+
+
+async def _audited(world: World, run: Run) -> list[str]:
+    """Return what the audit trail says of a run's approvals."""
+    key = operation_key(
+        short_hash("default", run.id, run.handle.first_execution_run_id or ""), OPERATION
+    )
+    async with world.services.store.read() as connection:
+        query = select(audit.c.kind).where(audit.c.subject == key).order_by(audit.c.seq)
+        return [*(await connection.execute(query)).scalars()]
 
 
 async def test_where_two_must_approve_a_start_cannot_bring_one(

@@ -213,7 +213,8 @@ class VerifyRequest(Contract):
     """Argument of `verify_approval`: the review that came, and what the run waits for.
 
     The run and its namespace are those of the activity. `use_by` is from when on the decision, once
-    it is recorded, allows no write any more (ISO 8601); None means never.
+    it is recorded, allows no write any more (ISO 8601); None means never. `decides` says whether it
+    is the decision: one approval of several is not, until there are enough of them.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -228,6 +229,7 @@ class VerifyRequest(Contract):
     approver: str
     token: Annotated[str, Field(repr=False)]
     use_by: str | None = None
+    decides: bool = True
 
 
 class VerifyResult(Contract):

@@ -109,6 +109,13 @@ class Approvals:
             now = await self._store.now(connection)
             return await keep_first(connection, row, tenant, now)
 
+    async def note(self, row: ApprovalRow, tenant: str) -> None:
+        """Put one approval of several on the audit trail: it allows nothing by itself."""
+        async with self._store.write() as connection:
+            now = await self._store.now(connection)
+            entry = _recorded(replace(row, decided_at=now), tenant, now)
+            await append(connection, replace(entry, kind="approval.counted"))
+
     async def get(self, operation_key: str, version: int) -> ApprovalRow | None:
         """Return the decision on an operation at a version, if there is one."""
         async with self._store.read() as connection:
