@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
@@ -25,6 +32,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from triage.addresses import api_address
 from triage.contracts.wording import in_words
 from triage.settings_sources import (
     CONFIG_VARIABLE,
@@ -108,6 +116,25 @@ def _queue_name(name: str) -> str:
     return name
 
 
+def _token(token: SecretStr) -> SecretStr:
+    if not re.fullmatch(r"[\x21-\x7e]{1,4096}", token.get_secret_value()):
+        raise ValueError("is no token, which has neither spaces nor line breaks")
+    return token
+
+
+def _writers_only(token: SecretStr, info: ValidationInfo) -> SecretStr:
+    if Role.WRITE not in info.data.get("roles", Role):
+        raise ValueError("is given to a process that TRIAGE_ROLES does not let write")
+    return token
+
+
+def _app_id(app_id: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", app_id):
+        raise ValueError("is no App's id")
+    return app_id
+
+
+Token = Annotated[SecretStr, AfterValidator(_token)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Roles = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_split), Field(min_length=1)]
 
@@ -143,6 +170,20 @@ class Settings(BaseSettings):
     model_api_key: SecretStr | None = Field(None, description="the key of the model's API")
     tracker: Literal["local", "github"] = Field("local", description="local or github")
     roles: Roles = Field(tuple(Role), description="decide, write or decide,write")
+    github_base_url: Annotated[str, AfterValidator(api_address)] = Field(
+        "https://api.github.com",
+        description="the address of GitHub's API, such as https://github.example.com/api/v3",
+    )
+    github_token: Token | None = Field(None, description="a token for GitHub")
+    github_write_token: Annotated[Token, AfterValidator(_writers_only)] | None = Field(
+        None, description="the token that puts labels on, for workers with the role write alone"
+    )
+    github_app_id: Annotated[str, AfterValidator(_app_id)] | None = Field(
+        None, description="the id or the client id of a GitHub App, in place of a token"
+    )
+    github_private_key: SecretStr | None = Field(
+        None, description="the private key of that App, as GitHub gave it"
+    )
     local_trust: bool | None = Field(
         None, description="true or false (unset: true with the embedded server only)"
     )

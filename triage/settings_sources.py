@@ -19,7 +19,13 @@ from triage.policy.rules_file import TABLES
 PREFIX: Final = "TRIAGE_"
 CONFIG_FILE: Final = "triage.toml"
 CONFIG_VARIABLE: Final = "TRIAGE_CONFIG"
-SECRETS: Final = ("database_url", "model_api_key")
+SECRETS: Final = (
+    "database_url",
+    "github_private_key",
+    "github_token",
+    "github_write_token",
+    "model_api_key",
+)
 """Settings that a ``..._FILE`` variable may hold."""
 
 MAX_FILE_BYTES: Final = 1_048_576

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from triage.models.factory import KINDS, known_names
 from triage.settings import Settings, SettingsError
 
-TRACKERS = ("local",)
-
 
 def check_supported(settings: Settings) -> None:
-    """Refuse settings that would have no effect.
+    """Refuse settings that would have no effect, or lack what they need.
 
     Raises:
         SettingsError: with one line a problem.
@@ -28,5 +26,8 @@ def check_supported(settings: Settings) -> None:
 def _problems(settings: Settings) -> Iterator[str]:
     if settings.model.partition(":")[0] not in KINDS:
         yield f"TRIAGE_MODEL: is not built in yet; set it to one of {known_names()}"
-    if settings.tracker not in TRACKERS:
-        yield f"TRIAGE_TRACKER: is not built in yet; set it to one of {', '.join(TRACKERS)}"
+    if settings.tracker == "github":
+        # What speaks HTTP is slow to load.
+        from triage.trackers.github_setup import problems  # noqa: PLC0415 - see above
+
+        yield from problems(settings)

@@ -110,9 +110,10 @@ def test_databases_that_do_not_work(triage: Triage, tmp_path: Path) -> None:
 
 
 def test_what_is_not_built_in(triage: Triage) -> None:
-    """A model or tracker that this version does not have is a failed row."""
+    """A model that this version does not have, or a tracker without credentials, fails."""
     answer = triage(
         "doctor", env={"TRIAGE_MODEL": "openai:gpt", "TRIAGE_TRACKER": "github"}, timeout=30
     )
     assert "fail  model" in answer.out
     assert "fail  tracker" in answer.out
+    assert "TRIAGE_GITHUB_TOKEN_FILE" in answer.out

@@ -277,3 +277,29 @@ def test_children_inherit_no_stray_setting(monkeypatch: pytest.MonkeyPatch) -> N
     environment = process_environment()
     assert "TRIAGE_MODEL" not in environment
     assert environment["SOMETHING_ELSE"] == "kept"
+
+
+def test_a_worker_that_only_decides_holds_no_token_that_writes(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is written, the token that writes is refused instead of kept."""
+    (place / "token").write_text("ghp_write\n")
+    monkeypatch.setenv("TRIAGE_ROLES", "decide")
+    assert load_settings().github_write_token is None
+    monkeypatch.setenv("TRIAGE_GITHUB_WRITE_TOKEN_FILE", str(place / "token"))
+    [problem] = _problems()
+    assert problem.startswith("TRIAGE_GITHUB_WRITE_TOKEN_FILE: is given to a process")
+    monkeypatch.setenv("TRIAGE_ROLES", "write")
+    token = load_settings().github_write_token
+    assert token is not None
+    assert "ghp_write" == token.get_secret_value()
+    assert "ghp_write" not in repr(load_settings())
+
+
+@pytest.mark.parametrize("token", ["two words", "line\nbreak", "naïve", " "])
+def test_what_is_no_token_is_refused(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
+    """A token with a sign that would end a header's line is refused, and not quoted."""
+    monkeypatch.setenv("TRIAGE_GITHUB_TOKEN", token)
+    [problem] = _problems()
+    assert problem.startswith("TRIAGE_GITHUB_TOKEN: is no token")
+    assert token.strip() == "" or token not in problem

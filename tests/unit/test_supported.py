@@ -22,10 +22,30 @@ def test_the_defaults_are_supported() -> None:
     check_supported(Settings())
 
 
-@pytest.mark.parametrize(
-    ("name", "values"), [("MODEL", {"model": "openai:gpt"}), ("TRACKER", {"tracker": "github"})]
-)
-def test_what_is_not_built_in_is_refused(name: str, values: dict[str, str]) -> None:
-    """A model or tracker that is only planned is refused with what there is."""
-    with pytest.raises(SettingsError, match=f"TRIAGE_{name}: is not built in yet"):
+def test_what_is_not_built_in_is_refused() -> None:
+    """A model that is only planned is refused with what there is."""
+    with pytest.raises(SettingsError, match="TRIAGE_MODEL: is not built in yet"):
+        check_supported(Settings(model="openai:gpt"))
+
+
+GITHUB: dict[str, tuple[dict[str, str], str]] = {
+    "nothing": ({}, "TRIAGE_GITHUB_TOKEN_FILE: is not set"),
+    "no key": ({"github_app_id": "7"}, "TRIAGE_GITHUB_PRIVATE_KEY_FILE: is not set"),
+    "no id": ({"github_private_key": "x"}, "TRIAGE_GITHUB_APP_ID: is not set"),
+    "no right": ({"github_app_id": "7", "github_private_key": "x"}, "is no RSA key in PEM form"),
+}
+
+
+@pytest.mark.parametrize("case", GITHUB)
+def test_github_without_its_credentials_is_refused(case: str) -> None:
+    """A worker that could not ask GitHub anything does not start, and says what to set."""
+    values, message = GITHUB[case]
+    with pytest.raises(SettingsError, match=message):
+        check_supported(Settings.model_validate({"tracker": "github", **values}))
+
+
+def test_github_with_a_token_is_supported() -> None:
+    """One token is enough, for a worker that decides alone as well."""
+    for roles in ("decide", "write", "decide,write"):
+        values = {"tracker": "github", "github_token": "ghp_x", "roles": roles}
         check_supported(Settings.model_validate(values))

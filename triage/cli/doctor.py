@@ -77,12 +77,18 @@ def _configured() -> Iterator[Finding]:
 async def _services(settings: Settings) -> list[Finding]:
     """Check everything that may take time, side by side."""
     # Slow to load, and of no use while the settings cannot be read.
-    from triage.cli import database_check, rules_check, temporal_check  # noqa: PLC0415 - see above
+    from triage.cli import (  # noqa: PLC0415 - see above
+        database_check,
+        rules_check,
+        temporal_check,
+        tracker_check,
+    )
 
     found = await asyncio.gather(
         _within("server", temporal_check.check(settings)),
         _within("database", database_check.check(settings)),
         _within("rules", rules_check.check(settings)),
+        _within("tracker", tracker_check.check(settings)),
     )
     return [finding for findings in found for finding in findings] + [*_adapters(settings)]
 
@@ -105,11 +111,6 @@ def _adapters(settings: Settings) -> Iterator[Finding]:
     else:
         advice = f"set TRIAGE_MODEL to one of: {known_names()}"
         yield Finding("model", Level.FAIL, f"{kind} is not built in", advice)
-    if settings.tracker == "local":
-        yield Finding("tracker", Level.OK, "local, in the database")
-    else:
-        advice = "set TRIAGE_TRACKER to local"
-        yield Finding("tracker", Level.FAIL, f"{settings.tracker} is not built in", advice)
     trust = {
         None: "count with the embedded server only",
         True: "count",

@@ -14,17 +14,37 @@ from triage.storage.engine import Store
 from triage.trackers.base import Tracker
 from triage.trackers.local import LocalTracker
 
+
+def _github(settings: Settings, _store: Store) -> Tracker:
+    # What speaks HTTP is slow to load, and most commands never ask for it.
+    from triage.trackers.github_setup import open_github  # noqa: PLC0415 - see above
+
+    return open_github(settings)
+
+
 MAKERS: Final[Mapping[str, Callable[[Settings, Store], Tracker]]] = {
     # By name at the moment of the call: tests put another far end in its place.
     "local": lambda _settings, store: LocalTracker(store),
+    "github": _github,
 }
 
 
 def open_trackers(settings: Settings, store: Store) -> dict[str, Tracker]:
-    """Return every tracker that this process can reach, by name.
+    """Return every tracker that this process can reach, by name: those that are set up.
 
     Args:
         settings: where they are and who we are there.
         store: where the local one keeps its issues; it must outlive the trackers.
+
+    Raises:
+        SettingsError: one is set up by half.
     """
-    return {name: make(settings, store) for name, make in MAKERS.items()}
+    return {
+        name: make(settings, store) for name, make in MAKERS.items() if is_set_up(name, settings)
+    }
+
+
+def is_set_up(name: str, settings: Settings) -> bool:
+    """Whether the settings say who we are at a tracker, or name it."""
+    given = (settings.github_token, settings.github_write_token, settings.github_app_id)
+    return name != "github" or settings.tracker == name or any(given)

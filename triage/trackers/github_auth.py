@@ -93,6 +93,14 @@ class App:
         except Exception:  # noqa: BLE001 - each kind of wrong key has an error of its own
             raise TrackerRefused("unauthorized", "the App's private key cannot sign") from None
 
+    def can_sign(self) -> bool:
+        """Whether the key is one that signs."""
+        try:
+            self.secret()
+        except TrackerRefused:
+            return False
+        return True
+
 
 @dataclass(frozen=True, kw_only=True)
 class AppCredential:

@@ -19,9 +19,7 @@ Id = Annotated[int, Field(ge=1)]
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(
-        extra="ignore", frozen=True, strict=True, hide_input_in_errors=True, defer_build=True
-    )
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, hide_input_in_errors=True)
 
 
 Model = TypeVar("Model", bound=_Answer)
@@ -91,7 +89,7 @@ class Event(_Answer):
 class Commit(_Answer):
     """A commit."""
 
-    sha: Annotated[str, Field(pattern=r"\A[0-9a-f]{40,64}\Z")]
+    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 
 
 class ContentFile(_Answer):
