@@ -35,6 +35,8 @@ class Action(StrEnum):
     LABEL_CREATED = "label_created"
     """The repository did not have the label that a request added, and got it by that."""
     LABEL_DROPPED = "label_dropped"
+    LABEL_RENAMED = "label_renamed"
+    """The label has another name everywhere, and is the same one."""
 
 
 class Via(StrEnum):

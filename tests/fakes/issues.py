@@ -26,6 +26,7 @@ class Issue:
     state: str = "open"
     locked: bool = False
     deleted: bool = False
+    pull_request: bool = False
     moved_to: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
     events: list[Entry] = field(default_factory=list)
@@ -66,8 +67,17 @@ class World:
         name = entry.label or ""
         if entry.action is Action.LABEL_DROPPED:
             known.pop(label_key(name), None)
+        elif entry.action is Action.LABEL_RENAMED:
+            on = [i.labels for (where, _), i in self.issues.items() if where == entry.repository]
+            for labels in (known, *on):
+                _rename(labels, name, entry.data["to"])
         else:
             known[label_key(name)] = name
+
+
+def _rename(labels: dict[str, str], name: str, new: str) -> None:
+    if labels.pop(label_key(name), None) is not None:
+        labels[label_key(new)] = new
 
 
 def label_sets(

@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,8 @@ from tests.fakes.tracker_api import OPERATION_HEADER, TrackerApi, Write
 
 _LOOK_SECONDS: Final = 0.5
 _Item = TypeVar("_Item")
+MakeApi = Callable[[CommitLog, Callable[[], None]], TrackerApi]
+"""Makes what answers, from the log and from what to call after each commit."""
 
 
 class FakeTracker:
@@ -35,9 +37,9 @@ class FakeTracker:
         plan: what goes wrong with which request.
     """
 
-    def __init__(self, log: CommitLog) -> None:
+    def __init__(self, log: CommitLog, make: MakeApi = TrackerApi) -> None:
         self._log = log
-        self._tracker = TrackerApi(log, self._tell)
+        self._tracker = make(log, self._tell)
         self._changed = asyncio.Event()
         self.plan = Plan()
         self._requests: list[dict[str, Any]] = []
@@ -141,9 +143,11 @@ class FakeTracker:
 
 
 @asynccontextmanager
-async def serving(log: Path, port: int = 0) -> AsyncIterator[FakeTracker]:
+async def serving(
+    log: Path, port: int = 0, *, make: MakeApi = TrackerApi
+) -> AsyncIterator[FakeTracker]:
     """Run a tracker in this process, from what is in `log` already."""
-    tracker = FakeTracker(CommitLog(log))
+    tracker = FakeTracker(CommitLog(log), make)
     try:
         await tracker.api.listen(port)
         await tracker.control.listen()

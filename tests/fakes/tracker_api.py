@@ -62,7 +62,7 @@ class TrackerApi:
             there = issue is not None and label_key(change.label or "") in issue.labels
             if there is (change.action is Action.LABELED):
                 raise ValueError("the issue has the label, or has it not, already")
-        if set(change.data) - {"title", "body", "state", "to"}:
+        if set(change.data) - {"title", "body", "state", "to", "pull_request"}:
             raise ValueError("there is no such field")
         self.commit([change])
 
@@ -71,7 +71,7 @@ class TrackerApi:
         actor = request.headers.get("authorization", "").partition(" ")[2]
         if not actor:
             return _problem(401, "Requires authentication")
-        parts = [unquote(part, errors="surrogatepass") for part in request.path.split("/")[1:]]
+        parts = path_parts(request.path)
         if len(parts) < 4 or parts[0] != "repos":
             return _problem(404, "Not Found")
         repository = parts[2] if parts[1] == NO_OWNER else f"{parts[1]}/{parts[2]}"
@@ -158,6 +158,11 @@ class TrackerApi:
             return _problem(422, "Validation Failed: state")
         change = who(action=Action.EDITED, data=data)
         return Write(changes=lambda: [change], response=lambda: Response.of(shown(issue)))
+
+
+def path_parts(path: str) -> list[str]:
+    """Return the parts of a path, each unquoted by itself."""
+    return [unquote(part, errors="surrogatepass") for part in path.split("/")[1:]]
 
 
 def shown(issue: Issue) -> dict[str, Any]:
