@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
+import pytest
+from temporalio.testing import WorkflowEnvironment
+
 from tests.conftest_storage import postgres_server, store, store_url
 from tests.workflow.conftest import server, skipping, skipping_world, world
+from tests.workflow.world import SERVER_FLAGS, World, binary, opened_services, opened_world
+from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
+from triage.converter import data_converter
 
 __all__ = [
     "postgres_server",
@@ -14,3 +22,23 @@ __all__ = [
     "store_url",
     "world",
 ]
+
+EARLY = "limit.historyCount.suggestContinueAsNew=120"
+"""By default a history is long from 4,096 events on."""
+
+
+@pytest.fixture(scope="session")
+async def early_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """The production workers on a server whose histories are long early."""
+    home = tmp_path_factory.mktemp("early")
+    async with (
+        await WorkflowEnvironment.start_local(
+            data_converter=data_converter,
+            search_attributes=SEARCH_ATTRIBUTES,
+            dev_server_existing_path=binary(),
+            dev_server_extra_args=[*SERVER_FLAGS, "--dynamic-config-value", EARLY],
+        ) as running,
+        opened_services(home) as services,
+        opened_world(running.client, services, home) as opened,
+    ):
+        yield opened

@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
 from temporalio.service import RPCError
 
 from tests.activities.scripted_tracker import ScriptedTracker
-from tests.reliability.answers import ACCEPTED, TOO_LATE, only_closed, told
+from tests.reliability.answers import ACCEPTED, TOO_LATE, only_closed, told, told_why
 from tests.reliability.commands import Shell
 from tests.reliability.far_end import with_tracker
 from tests.reliability.signing import SCRIPT, Signed, opened_signed
 from tests.workflow.decisions import OPERATION
 from tests.workflow.gate import Gate
-from tests.workflow.runs import envelope, outcome
+from tests.workflow.runs import Run, envelope, eventually, outcome
 from tests.workflow.world import World, altered_world
 from triage.contracts.response import Status
 from triage.contracts.state import PendingView
@@ -40,24 +41,30 @@ def _reviews(pending: PendingView, *verdicts: str) -> list[dict[str, Any]]:
 
 
 async def test_fault_04_fifty_approvals_at_once_write_once(world: World) -> None:
-    """One of fifty approvals counts, the others are told at once that they do not; one write."""
+    """One of fifty approvals counts, the others are told at once whose it was; one write."""
     gate = Gate()
     tracker = ScriptedTracker(gate=gate)
     async with altered_world(world, services=with_tracker(world.services, tracker)) as opened:
         run = await opened.start(*SCRIPT, mode="approve", context={"tracker": "scripted"})
         reviews = _reviews(await run.waiting(), "approve")
-        answers = await asyncio.gather(*(told(run, review) for review in reviews))
+        answers = await asyncio.gather(*(told_why(run, review) for review in reviews))
         # Until here the write is held, so that nobody finds the run ended.
         gate.open()
         response = await run.response()
         operations = await run.operation_states()
-    assert 1 == answers.count(ACCEPTED)
-    assert {*answers} - {ACCEPTED} <= {"duplicate", "not_pending"}
+    [heard] = _heard(reviews, [code for code, _ in answers])
+    refused = [why for code, why in answers if code != ACCEPTED]
+    assert {"duplicate"} == {code for code, _ in answers} - {ACCEPTED}
+    assert [True] * 49 == [f"approved by {heard['approver']} at " in why for why in refused]
     assert (Status.COMPLETED, 1) == (response.status, tracker.calls)
     assert [("bug",)] == [commit.labels for commit in tracker.commits]
     assert [(OPERATION, 3, "applied")] == operations
     [row] = await world.services.ledger.list(workflow_id=run.id)
     assert (1, 1) == (row.epoch, row.dispatches)
+
+
+def _heard(reviews: list[dict[str, Any]], codes: list[str]) -> list[dict[str, Any]]:
+    return [review for review, code in zip(reviews, codes, strict=True) if code == ACCEPTED]
 
 
 @pytest.mark.parametrize("verdicts", [("approve", "reject"), ("reject", "approve")])
@@ -69,7 +76,7 @@ async def test_fault_04_approvals_against_rejections_leave_one_decision(
     reviews = _reviews(await run.waiting(), *verdicts)
     answers = await asyncio.gather(*(told(run, review) for review in reviews))
     response = await run.response()
-    [heard] = [review for review, code in zip(reviews, answers, strict=True) if code == ACCEPTED]
+    [heard] = _heard(reviews, answers)
     assert {*answers} - {ACCEPTED} <= TOO_LATE
     approved = heard["verdict"] == "approve"
     assert (Status.COMPLETED if approved else Status.REVIEW_REQUIRED) is response.status
@@ -128,6 +135,18 @@ async def test_fault_05_a_forged_signal_changes_nothing(signed: Signed, tmp_path
     await other_tenant.run.handle.terminate()
 
 
+async def _storm(run: Run, name: str, message: JsonValue) -> int:
+    """Send one after the other until the server refuses; return how many it took."""
+    taken = 0
+    while True:
+        try:
+            await run.signal(name, message)
+        except RPCError as error:
+            only_closed(error)
+            return taken
+        taken += 1
+
+
 @pytest.mark.parametrize("name", ["approve", "reject"])
 async def test_fault_06_a_decision_that_comes_as_the_run_ends_is_counted_or_refused(
     world: World, name: str
@@ -136,18 +155,8 @@ async def test_fault_06_a_decision_that_comes_as_the_run_ends_is_counted_or_refu
     run = await world.start(*SCRIPT, mode="approve")
     pending = await run.waiting()
 
-    async def storm(sender: int) -> int:
-        """Send one after the other until the server refuses; return how many it took."""
-        taken = 0
-        while True:
-            try:
-                await run.signal(name, envelope(pending, approver=f"person-{sender}"))
-            except RPCError as error:
-                only_closed(error)
-                return taken
-            taken += 1
-
-    taken = sum(await asyncio.gather(*(storm(sender) for sender in range(4))))
+    messages = [envelope(pending, approver=f"person-{sender}") for sender in range(4)]
+    taken = sum(await asyncio.gather(*(_storm(run, name, message) for message in messages)))
     response = await run.response()
     events = [event.event_type for event in await run.events()]
     assert taken == events.count(SIGNALED)
@@ -159,3 +168,43 @@ async def test_fault_06_a_decision_that_comes_as_the_run_ends_is_counted_or_refu
     else:
         assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(response)
         assert [] == await world.written(run)
+
+
+@pytest.mark.parametrize("way", ["signal", "update"])
+async def test_fault_06_no_message_is_lost_while_a_run_continues_as_new(
+    early_world: World, way: str
+) -> None:
+    """Over all executions of a run each signal that the server took is counted, and one decides."""
+    run = await early_world.start(*SCRIPT, mode="approve")
+    pending = await run.waiting()
+    good = envelope(pending)
+    stale = {**good, "version": pending.version + 1}
+    storms = [asyncio.create_task(_storm(run, "approve", stale)) for _ in range(4)]
+
+    async def went_on() -> bool:
+        return (await run.handle.describe()).run_id != run.handle.first_execution_run_id
+
+    assert await eventually(went_on)
+    if way == "signal":
+        await run.signal("approve", good)
+    else:
+        assert ACCEPTED == await told(run, {**good, "verdict": "approve"})
+    taken = sum(await asyncio.gather(*storms))
+    assert Status.COMPLETED is (await run.response()).status
+    assert taken == (await run.state()).refusals_total
+    assert ["bug"] == await early_world.written(run)
+    assert [(OPERATION, 3, "applied")] == await run.operation_states()
+    assert taken + (way == "signal") == await _signaled(early_world, run)
+
+
+async def _signaled(world: World, run: Run) -> int:
+    """Count the signals in the histories of all executions of a run."""
+    count = 0
+    execution: str | None = (await run.handle.describe()).run_id
+    while execution:
+        handle = world.client.get_workflow_handle(run.id, run_id=execution)
+        events = list((await handle.fetch_history()).events)
+        count += [event.event_type for event in events].count(SIGNALED)
+        started = events[0].workflow_execution_started_event_attributes
+        execution = started.continued_execution_run_id
+    return count

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +19,8 @@ import pytest
 from pydantic import JsonValue
 
 from tests.cli.conftest import FIXTURES
-from tests.reliability.answers import ACCEPTED, CLOSED, TOO_LATE, told
+from tests.fixed_rules import rules_with
+from tests.reliability.answers import ACCEPTED, CLOSED, TOO_LATE, told, told_why
 from tests.reliability.commands import Shell
 from tests.reliability.signing import Asked, Signed, opened_signed
 from tests.unit.signing.makers import encoded, forged
@@ -28,12 +31,14 @@ from tests.workflow.world import World
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import canonical_json, digest_of, short_hash
 from triage.contracts.response import Status
+from triage.contracts.state import StateView
 from triage.signing.keys import new_key, signing_key
 from triage.signing.tokens import audience, sign
 from triage.storage.operations import OperationRecord
 
 CASES: Final = FIXTURES / "security" / "approval_negative_cases.json"
 JUNK: Final = 300
+BATCH: Final = 100
 LATER: Final = 60
 """Seconds: more than any two clocks here differ."""
 
@@ -222,7 +227,11 @@ async def _applied_before(signed: Signed) -> None:
     assert ACCEPTED == await told(asked.run, asked.review(asked.token()))
     await asked.run.waiting_at(6)
     [receipt] = [row.receipt for row in await _rows(signed, asked.run)]
-    assert {await told(asked.run, asked.review(asked.token()))} <= TOO_LATE
+    code, why = await told_why(asked.run, asked.review(asked.token()))
+    assert "duplicate" == code
+    assert "approved by maintainer at " in why
+    assert "; the operation is applied" in why
+    assert receipt is not None
     assert [receipt] == [row.receipt for row in await _rows(signed, asked.run)]
     assert [(OPERATION, 3, "applied")] == await asked.run.operation_states()
     assert ["bug"] == await signed.world.written(asked.run)
@@ -231,6 +240,25 @@ async def _applied_before(signed: Signed) -> None:
 
 async def _rows(signed: Signed, run: Run) -> tuple[OperationRecord, ...]:
     return await signed.world.services.ledger.list(workflow_id=run.id)
+
+
+async def _one_of_two(signed: Signed) -> None:
+    """One person twice, by one name or by two, is one person; a second one's approval sends it."""
+    asked = await signed.waiting()
+    assert 2 == asked.pending.approvals_required
+    alias = signed.person("alias", signed.key.subject)
+    second = signed.person("second", "id-of-second")
+    assert ACCEPTED == await told(asked.run, asked.review(asked.token()))
+    assert "duplicate" == await told(asked.run, asked.review(asked.token()))
+    named = asked.review(asked.token(alias), approver="alias")
+    assert "duplicate" == await told(asked.run, named)
+    state = await asked.run.state()
+    assert state.pending is not None
+    assert ("tool_pending", ("maintainer",)) == (state.status, state.pending.approved_by)
+    assert [] == await signed.world.written(asked.run)
+    other = asked.review(asked.token(second), approver="second")
+    assert ACCEPTED == await told(asked.run, other)
+    await _see_written_once(signed, asked.run)
 
 
 async def _raced(signed: Signed, *verdicts: Verdict) -> None:
@@ -254,18 +282,28 @@ async def _raced(signed: Signed, *verdicts: Verdict) -> None:
         assert [] == await signed.world.written(asked.run)
 
 
-async def _junk(signed: Signed, count: int) -> None:
+def _has_refused(count: int, state: StateView) -> bool:
+    return state.refusals_total == count
+
+
+async def _junk(signed: Signed, count: int) -> Asked:
     """However much junk arrives, all of it is counted, and the run can still be approved."""
     asked = await signed.waiting()
-    junk: list[JsonValue] = [True, {}, asked.envelope("a.b.c"), envelope(asked.pending)]
-    for start in range(0, count, 100):
-        await asyncio.gather(
-            *(asked.run.signal("approve", junk[n % 4]) for n in range(start, start + 100))
-        )
-    state = await asked.run.reaches(lambda found: found.refusals_total == count)
+    junk: list[JsonValue] = [True, {}, envelope(asked.pending), asked.envelope("a.b.c")]
+    for sent in range(0, count, BATCH):
+        signals = (asked.run.signal("approve", junk[n % len(junk)]) for n in range(BATCH))
+        await asyncio.gather(*signals)
+        # Faster than a worker can look at them they are another fault: see docs/reliability.md.
+        await asked.run.reaches(partial(_has_refused, sent + BATCH))
+    state = await asked.run.state()
     assert (3, asked.pending) == (state.version, state.pending)
     assert ACCEPTED == await told(asked.run, asked.review(asked.token()))
     await _see_written_once(signed, asked.run)
+    return asked
+
+
+async def _some_junk(signed: Signed, _: Shell) -> None:
+    await _junk(signed, JUNK)
 
 
 PLAYED: Final[dict[str, Callable[[Signed, Shell], Awaitable[None]]]] = {
@@ -277,15 +315,15 @@ PLAYED: Final[dict[str, Callable[[Signed, Shell], Awaitable[None]]]] = {
     "approval for an op already applied": lambda signed, _: _applied_before(signed),
     "approve then reject race": lambda signed, _: _raced(signed, Verdict.APPROVE, Verdict.REJECT),
     "concurrent double approve": lambda signed, _: _raced(signed, Verdict.APPROVE, Verdict.APPROVE),
-    "10,000 junk signals": lambda signed, _: _junk(signed, JUNK),
+    "10,000 junk signals": _some_junk,
 }
-NOT_OFFERED: Final = {"two approvers required, same person twice"}
+OF_TWO: Final = "two approvers required, same person twice"
 
 
 def test_every_case_has_its_place() -> None:
     """A case that is added to the list fails here until somebody plays it."""
     listed = [case["case"] for case in json.loads(CASES.read_text(encoding="utf-8"))]
-    assert sorted(listed) == sorted((*REFUSED, *PLAYED, *NOT_OFFERED))
+    assert sorted(listed) == sorted((*REFUSED, *PLAYED, OF_TWO))
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -298,3 +336,20 @@ async def test_a_refused_case(signed: Signed, case: str) -> None:
 async def test_a_played_case(signed: Signed, tmp_path: Path, case: str) -> None:
     """What the run does, whom it tells, and what is written, is what the case expects."""
     await PLAYED[case](signed, Shell(tmp_path, signed.world.client))
+
+
+async def test_two_approvers_required(world: World, tmp_path: Path) -> None:
+    """Where the rules want two people, the same person twice leaves the write pending."""
+    services = replace(world.services, rules=rules_with(approvals_required=2))
+    stricter = replace(world, services=services)
+    async with opened_signed(stricter, tmp_path) as opened:
+        await _one_of_two(opened)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+async def test_ten_thousand_junk_signals(signed: Signed) -> None:
+    """The whole flood, on a server with its ordinary limits: counted, carried, and not ended."""
+    asked = await _junk(signed, 10_000)
+    execution = (await asked.run.handle.describe()).run_id
+    assert execution != asked.run.handle.first_execution_run_id
