@@ -48,6 +48,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--operations", type=int, default=500)
     parser.add_argument("--abreast", type=int, default=16)
+    parser.add_argument("--full-at", type=int, help="from how many events on a history is full")
     parser.add_argument("--keep", action="store_true", help="keep what was left in any case")
     parser.add_argument("--database", choices=(*DATABASES, "both"), default="both")
     return parser.parse_args()
@@ -68,15 +69,15 @@ def _soaked(name: str, seed: int, options: argparse.Namespace, folder: Path) -> 
     _say(f"{name}:")
     began = time.monotonic()
     with _database(name, folder) as database:
-        verdict = asyncio.run(_on_server(order, database))
+        verdict = asyncio.run(_on_server(order, database, options.full_at))
     for line in verdict.lines():
         _say(line)
     _say(f"{name} took {time.monotonic() - began:.0f} s")
     return len(verdict.breaches)
 
 
-async def _on_server(order: Order, database: Database) -> Verdict:
-    async with running_server(order.folder) as server:
+async def _on_server(order: Order, database: Database, full_at: int | None) -> Verdict:
+    async with running_server(order.folder, full_at) as server:
         return await soak(order, server.client, server.environment(), database)
 
 

@@ -43,7 +43,13 @@ from triage.contracts.state import PendingView
 ASK_SECONDS: Final = 5.0
 THINKING_SECONDS: Final = 1.5
 JUNK: Final = 12
-GUESS: Final[JsonValue] = {"operation_id": "op-6", "version": 6, "approver": "maintainer"}
+GUESSED: Final = "op-6"
+GUESSED_VERSION: Final = 6
+GUESS: Final[JsonValue] = {
+    "operation_id": GUESSED,
+    "version": GUESSED_VERSION,
+    "approver": "maintainer",
+}
 _AGAIN_SECONDS: Final = 3.0
 """After an answer that had no effect, since the run was cut off from it, it is given again."""
 
@@ -57,6 +63,15 @@ _QUIET: Final = (
 """What people see when a run is over, or nobody is there to answer."""
 
 
+@dataclass(frozen=True)
+class Approved:
+    """One operation of one run, at the version at which a person approved it."""
+
+    workflow_id: str
+    operation_id: str
+    version: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scene:
     """What all people share.
@@ -67,6 +82,7 @@ class Scene:
         log: what was committed there so far; it grows.
         counts: what they did, by kind.
         pen: what they answer with.
+        approved: what they approved, by whichever way.
     """
 
     board: Board
@@ -74,6 +90,7 @@ class Scene:
     log: Sequence[Entry]
     counts: Counter[str]
     pen: Pen
+    approved: set[Approved]
 
 
 class People:
@@ -90,6 +107,8 @@ class People:
 
     async def accompany(self) -> None:
         """Act until the run has ended."""
+        for operation_id, version in self._plan.approvals().items():
+            self._approve_unsigned(operation_id, version)
         acts = [asyncio.create_task(self._act_in_time(act)) for act in self._plan.acts]
         try:
             while self._handle.id not in self._scene.board.closed:
@@ -154,6 +173,8 @@ class People:
         self._count(answer)
         verdict = Verdict.REJECT if answer is Answer.REJECT else Verdict.APPROVE
         said = self._said(pending, verdict)
+        if verdict is Verdict.APPROVE:
+            self._approve(pending.operation_id, pending.version)
         match answer:
             case Answer.SIGNAL:
                 await self._signal(SIGNAL_APPROVE, said)
@@ -201,6 +222,7 @@ class People:
                 for number in range(JUNK):
                     await self._signal(("approve", "edit", "nonsense")[number % 3], {"n": number})
             case Act.EARLY:
+                self._approve_unsigned(GUESSED, GUESSED_VERSION)
                 await self._signal(SIGNAL_APPROVE, GUESS)
             case Act.LATE_REJECT:
                 await self._signal(SIGNAL_REJECT, GUESS)
@@ -241,6 +263,13 @@ class People:
                     )
                     return
             await self._scene.board.news()
+
+    def _approve(self, operation_id: str, version: int) -> None:
+        self._scene.approved.add(Approved(self._handle.id, operation_id, version))
+
+    def _approve_unsigned(self, operation_id: str, version: int) -> None:
+        if self._scene.pen.key is None:
+            self._approve(operation_id, version)
 
     def _count(self, kind: str) -> None:
         self._scene.counts[kind] += 1

@@ -6,7 +6,7 @@ up to the machine: that is what a soak is for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from typing import Final, TypeVar
@@ -92,6 +92,7 @@ class RunPlan:
         window_seconds: how long a person may take.
         acts: what happens to it besides.
         answers: how a person answers its first waits; later ones are approved.
+        continues: whether it is continued if it ends with a person.
         seed: of all that is drawn while it goes on.
     """
 
@@ -101,7 +102,20 @@ class RunPlan:
     window_seconds: int
     acts: tuple[TimedAct, ...]
     answers: tuple[Answer, ...]
+    continues: bool
     seed: int
+
+    def continuation(self) -> RunPlan:
+        """Return the plan of the run that continues this one: nothing more happens to it."""
+        return replace(
+            self,
+            kind=Kind.PROPOSED,
+            window_seconds=LONG_WINDOW,
+            acts=(),
+            answers=(),
+            continues=False,
+            seed=self.seed + 1,
+        )
 
     @property
     def issue(self) -> str:
@@ -127,7 +141,7 @@ class RunPlan:
                 asked = [self._label(LABELS[0], FIRST)]
         return [*asked, end, end, end]
 
-    def approvals(self) -> dict[str, JsonValue]:
+    def approvals(self) -> dict[str, int]:
         """Return the approvals that the run starts with."""
         return {FIRST: 3} if self.kind is Kind.AT_START else {}
 
@@ -157,7 +171,9 @@ _ACTS: Final = {
     Act.LATE_REJECT: 2,
 }
 _ACTS_PER_RUN: Final = {0: 6, 1: 4, 2: 2}
-_WINDOWS: Final = {600: 8, 15: 2}
+LONG_WINDOW: Final = 600
+CONTINUED: Final = 0.4
+_WINDOWS: Final = {LONG_WINDOW: 8, 15: 2}
 _SHORT_WINDOW: Final = 4
 """For runs that nobody answers, so that they end."""
 
@@ -174,6 +190,7 @@ def draw_run(seed: int, number: int) -> RunPlan:
         window_seconds=window,
         acts=tuple(_draw_act(random) for _ in range(_one_of(random, _ACTS_PER_RUN))),
         answers=answers,
+        continues=random.random() < CONTINUED,
         seed=random.getrandbits(64),
     )
 

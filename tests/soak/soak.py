@@ -19,7 +19,13 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 from sqlalchemy import func, select
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+)
+from temporalio.service import RPCError
 
 from tests.fakes.control import TrackerControl
 from tests.fakes.faults import Plan
@@ -30,14 +36,15 @@ from tests.soak.crew import Crew, Place
 from tests.soak.databases import Database
 from tests.soak.disasters import Disasters
 from tests.soak.pens import Pen, cut_pen
-from tests.soak.people import People, Scene
+from tests.soak.people import Approved, People, Scene
 from tests.soak.plans import REPOSITORY, RunPlan, draw_run
 from tests.soak.verdict import Verdict, Witness, judge
 from tests.soak.weather import Weather
 from tests.workflow.decisions import Script, a_request
 from triage.contracts.canonical import canonical_json
-from triage.contracts.names import ISSUE_TRIAGE
-from triage.contracts.response import TriageResponse
+from triage.contracts.names import ISSUE_TRIAGE, QUERY_STATE
+from triage.contracts.response import Status, TriageResponse
+from triage.contracts.state import StateView
 from triage.policy.rules import BUILTIN_RULES
 from triage.settings import Settings, as_environment, process_environment
 from triage.storage.audit import AuditHead, heads
@@ -95,6 +102,7 @@ class Tally:
     disasters: Counter[str] = field(default_factory=Counter)
     deeds: Counter[str] = field(default_factory=Counter)
     heads: list[AuditHead] = field(default_factory=list)
+    approved: set[Approved] = field(default_factory=set)
     plans: dict[str, RunPlan] = field(default_factory=dict)
     written: int = 0
 
@@ -177,25 +185,53 @@ class Soak:
         await self._control.open_issue(
             REPOSITORY, plan.issue, title="The API returns 500", body="Since yesterday."
         )
-        handle = await self._start(plan)
+        handle = await self._accompanied(plan, f"{self._settings.task_queue}-{number}")
+        if plan.continues and (link := await self._link(handle)) is not None:
+            await self._accompanied(plan.continuation(), f"{handle.id}-continued", link)
+
+    async def _accompanied(
+        self, plan: RunPlan, name: str, link: JsonValue = None
+    ) -> WorkflowHandle[Any, TriageResponse]:
+        handle = await self._start(plan, name, link)
         self._tally.plans[handle.id] = plan
         self._board.add(handle.id)
         await People(plan, handle, self._scene()).accompany()
+        return handle
 
-    async def _start(self, plan: RunPlan) -> WorkflowHandle[Any, TriageResponse]:
+    async def _link(self, handle: WorkflowHandle[Any, TriageResponse]) -> JsonValue:
+        """Return how to continue a run that ended with a person; None if it did not."""
+        if self._board.closed[handle.id] is not WorkflowExecutionStatus.COMPLETED:
+            return None
+        if (await handle.result()).status is not Status.REVIEW_REQUIRED:
+            return None
+        while True:
+            with suppress(RPCError, WorkflowQueryFailedError):
+                state = await handle.query(QUERY_STATE, result_type=StateView)
+                return {
+                    "workflow_id": handle.id,
+                    "run_id": handle.first_execution_run_id,
+                    "version": state.version,
+                }
+            await self._board.news()
+
+    async def _start(
+        self, plan: RunPlan, name: str, link: JsonValue
+    ) -> WorkflowHandle[Any, TriageResponse]:
         options: dict[str, JsonValue] = {
             "mode": "approve",
             "approval_window_seconds": plan.window_seconds,
             "max_steps": MAX_STEPS,
-            "approvals": plan.approvals(),
+            "approvals": {**plan.approvals()},
             "context": {"tenant": plan.tenant, "repository": REPOSITORY, "issue": plan.issue},
         }
+        if link is not None:
+            options["continued_from"] = link
         if (script := plan.script()) is not None:
             options["model"] = f"recorded:{await self._stored(script)}"
         return await self._client.start_workflow(
             ISSUE_TRIAGE,
             args=[a_request(request_id=plan.issue), options],
-            id=f"{self._settings.task_queue}-{plan.number}",
+            id=name,
             task_queue=self._settings.task_queue,
             result_type=TriageResponse,
         )
@@ -278,6 +314,7 @@ class Soak:
             log=self._tracker.entries,
             counts=self._tally.deeds,
             pen=self._pen,
+            approved=self._tally.approved,
         )
 
     def _witness(self, calm_at: float, late: bool) -> Witness:
@@ -289,6 +326,7 @@ class Soak:
             deeds=self._tally.deeds,
             stops=self._disasters.stops,
             heads=self._tally.heads,
+            approved=self._tally.approved,
             log=self._order.folder / COMMITS,
             folder=self._order.folder,
             calm_at=calm_at,

@@ -12,8 +12,9 @@ from tests.fakes.facts import Audited, Facts
 from tests.fakes.faults import NO_FAULT
 from tests.fakes.http_tracker import BOT
 from tests.soak.disasters import Stop
+from tests.soak.people import Approved
 from tests.soak.plans import Act, Answer, Kind, draw_run
-from tests.soak.verdict import SEND_SECONDS, sent_while_stopped
+from tests.soak.verdict import SEND_SECONDS, sent_unapproved, sent_while_stopped
 from tests.soak.weather import READS, WRITES, Weather
 from tests.unit.storage.samples import operation, record
 from triage.storage.transitions import OperationState
@@ -108,3 +109,11 @@ def test_a_write_that_no_switch_stopped_is_seen(
     since, until = MOMENT + stop["since"], MOMENT + stop["until"]
     stops = [Stop(tenant=stop.get("tenant"), since=since, until=until)]
     assert seen is bool([*sent_while_stopped(_facts(sent_after), stops)])
+
+
+@pytest.mark.parametrize(("version", "seen"), [(3, False), (2, True), (4, True)])
+def test_a_write_that_nobody_approved_is_seen(version: int, seen: bool) -> None:
+    """What the ledger calls approved is held against what people did approve."""
+    row = operation()
+    approved = {Approved(row.workflow_id, row.operation_id, version)}
+    assert seen is bool([*sent_unapproved(_facts(1.0), approved)])

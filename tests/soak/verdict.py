@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from tests.fakes.commit_log import read_log
 from tests.fakes.facts import TOLERANCE_SECONDS, Facts, RunFacts, not_after, read_facts
 from tests.fakes.invariants import Expectations, RunLimits, check_invariants
 from tests.soak.disasters import Stop
+from tests.soak.people import Approved
 from tests.soak.plans import REPOSITORY, RunPlan
 from triage.contracts.names import QUERY_STATE
 from triage.contracts.state import StateView
@@ -49,6 +50,7 @@ class Witness:
         faults: how many there were, by kind.
         deeds: what people did, by kind.
         stops: when writes were stopped.
+        approved: what people approved.
         heads: of the audit chains, as they were now and then.
         log: the tracker's commits.
         folder: where everything was kept.
@@ -62,6 +64,7 @@ class Witness:
     faults: Counter[str]
     deeds: Counter[str]
     stops: Sequence[Stop]
+    approved: Collection[Approved]
     heads: Sequence[AuditHead]
     log: Path
     folder: Path
@@ -120,7 +123,11 @@ async def judge(witness: Witness, store: Store, client: Client) -> Verdict:
         allow_repeats=True,
     )
     breaches = await check_invariants(store, witness.log, expected)
-    breaches += [*_unfinished(witness), *sent_while_stopped(facts, witness.stops)]
+    breaches += [
+        *_unfinished(witness),
+        *sent_while_stopped(facts, witness.stops),
+        *sent_unapproved(facts, witness.approved),
+    ]
     files = await _histories(witness, client)
     breaches += await _replayed(files)
     return Verdict(
@@ -189,6 +196,15 @@ def sent_while_stopped(facts: Facts, stops: Sequence[Stop]) -> Iterator[str]:
                     f"switch: {record.operation_key} put {entry.label!r} on {seconds:.1f} s after"
                     f" writes were stopped, {since_dispatch:.1f} s after its dispatch"
                 )
+
+
+def sent_unapproved(facts: Facts, approved: Collection[Approved]) -> Iterator[str]:
+    """The people: what was dispatched is what they approved, whatever the ledger says of it."""
+    for key, record in facts.operations.items():
+        for move in facts.moved_to(key, OperationState.DISPATCHED):
+            version = move.details["version"]
+            if Approved(record.workflow_id, record.operation_id, version) not in approved:
+                yield f"people: {key} was dispatched at version {version}, which nobody approved"
 
 
 def _ending(witness: Witness, runs: Mapping[str, RunFacts], name: str) -> str:
