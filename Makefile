@@ -10,7 +10,7 @@ TEST_JOBS ?= 2
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check proofs soak evaluate-differential lock histories clean
+.PHONY: help setup demo test check proofs crash soak evaluate-differential lock histories clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
@@ -26,6 +26,9 @@ test: check ## the checks, then every test
 
 proofs: $(STAMP) ## the long forms of the proofs in docs/reliability.md: minutes, not in CI
 	$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
+
+crash: $(STAMP) ## kill and freeze workers at every place, on both databases; CELLS="WORD ..." plays some
+	$(BIN)/python -m tests.crash $(CELLS)
 
 soak: $(STAMP) ## random faults over 500 operations, both databases; SEED=N OPERATIONS=N DATABASE=sqlite|postgresql|both
 	$(BIN)/python -m tests.soak $(if $(SEED),--seed $(SEED)) $(if $(OPERATIONS),--operations $(OPERATIONS)) \

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,80 @@ def running_server() -> Iterator[str]:
     Raises:
         NoPostgresError: there are no programs, or none of them starts.
     """
+    with opened_server() as server:
+        yield server.url
+
+
+@contextmanager
+def opened_server() -> Iterator[PostgresServer]:
+    """Run a server that can be stopped; raises what `running_server` raises."""
     reasons = []
     for programs in _places():
         folder = Path(tempfile.mkdtemp(prefix="pg-"))
-        try:
-            with _server(programs, folder) as url:
-                yield url
-                return
-        except (OSError, subprocess.SubprocessError, TimeoutError) as error:
-            reasons.append(f"{programs}: {error}")
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        with ExitStack() as stack:
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                server = PostgresServer(programs, folder)
+                stack.callback(server.stop)
+                server.start()
+            except (OSError, subprocess.SubprocessError, TimeoutError) as error:
+                reasons.append(f"{programs}: {error}")
+                continue
+            yield server
+            return
     raise NoPostgresError("; ".join(reasons) or "no PostgreSQL programs were found")
+
+
+class PostgresServer:
+    """A server in a folder of its own; it can be stopped and started again.
+
+    Attributes:
+        url: of its `postgres` database.
+    """
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._programs = programs
+        self._folder = folder
+        self._identity = _identity(folder)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"postgresql+psycopg://postgres@/postgres?host={folder}"
+        subprocess.run(
+            [
+                *(programs / "initdb", "-D", folder / "data", "-U", "postgres"),
+                *("--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=60,
+            **self._identity,
+        )
+
+    def start(self) -> None:
+        """Run it, on what its folder holds, and wait until it answers."""
+        folder = self._folder
+        with (folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", folder / "data", "-k", folder, *_SETTINGS],
+                stdout=log,
+                stderr=log,
+                **self._identity,
+            )
+        _wait_until_ready(self._process, folder)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it: at once, without waiting for who is still connected.
+
+        Args:
+            how: SIGQUIT leaves it no time for anything, as a crash would.
+        """
+        if self._process is None:
+            return
+        self._process.send_signal(how)
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(timeout=10)
 
 
 def _places() -> Iterator[Path]:
@@ -57,46 +119,12 @@ def _places() -> Iterator[Path]:
         yield Path(initdb).resolve().parent
 
 
-@contextmanager
-def _server(programs: Path, folder: Path) -> Iterator[str]:
-    data = folder / "data"
-    identity = _identity(folder)
-    subprocess.run(
-        [
-            *(programs / "initdb", "-D", data, "-U", "postgres"),
-            *("--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=60,
-        **identity,
-    )
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", folder, *_SETTINGS],
-            stdout=log,
-            stderr=log,
-            **identity,
-        )
-    try:
-        url = f"postgresql+psycopg://postgres@/postgres?host={folder}"
-        _wait_until_ready(server, folder)
-        yield url
-    finally:
-        server.send_signal(signal.SIGINT)  # at once, without waiting for who is still connected
-        try:
-            server.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait(timeout=10)
-
-
 _SETTINGS = (
     *("-c", "listen_addresses="),
     *("-c", "fsync=off"),
     *("-c", "full_page_writes=off"),
     *("-c", "shared_buffers=32MB"),
-    *("-c", "max_connections=100"),
+    *("-c", "max_connections=300"),
 )
 
 

@@ -1,6 +1,6 @@
-"""Worker processes that start fast, since one process has imported everything for all of them.
+"""Processes that start fast, since one process has imported everything for all of them.
 
-Why it exists: the crash matrix starts some forty workers. Each is a process of its own that runs
+Why it exists: the crash matrix starts some hundred workers. Each is a process of its own that runs
 what ``python -m worker`` runs, and can be killed like one; only the imports are shared, by a fork
 that happens before any thread exists.
 """
@@ -14,65 +14,63 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from unittest import mock
 
 import worker
 from tests.crash import paused_worker
-from tests.crash.paused_worker import OVER
+from tests.crash.places import WIRE, Pause, Stopper
+from tests.fakes.wiring import writes_through_http
+from triage import faults
+from triage.cli import main as command_line
 from triage.embedded import WORKER_READY
 from triage.policy.tools import BUILTIN_TOOLS, ToolRegistry
-from triage.trackers.base import LabelsAdded
-from triage.trackers.local import LocalTracker
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload([paused_worker.__name__])
+_CONTEXT.set_forkserver_preload([paused_worker.__name__, "triage.cli.starting"])
 _PR_SET_PDEATHSIG: Final = 1
-
-SENDS: Final = "sends.txt"
-"""The file beside a worker's log that tells of every call that adds labels."""
-SENT: Final = "sent"
-COMMITTED: Final = "committed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pause:
-    """Where a worker stops itself, and how; see `tests.crash.paused_worker`."""
+class Job:
+    """What a process does.
 
-    place: str
-    action: str
-    mark: Path
+    Attributes:
+        environment: its whole environment.
+        log: where its output goes.
+        tracker: the address of the tracker that it writes to.
+        pause: where it stops itself, if anywhere.
+        command: the arguments of a `triage` command; without, it is a worker.
+    """
 
-    def is_reached(self) -> bool:
-        """Whether the worker was there."""
-        return self.mark.exists()
-
-    def is_over(self) -> bool:
-        """Whether what was frozen there has ended."""
-        return self.mark.with_suffix(OVER).exists()
+    environment: Mapping[str, str]
+    log: Path
+    tracker: str
+    pause: Pause | None = None
+    command: tuple[str, ...] = ()
 
 
 class Process:
-    """One worker process; its output goes to `log`."""
+    """One process, under way."""
 
-    def __init__(self, environment: Mapping[str, str], log: Path, pause: Pause | None) -> None:
-        self._log = log
-        self._pause = pause
-        self._process: ForkServerProcess = _CONTEXT.Process(
-            target=_serve, args=(dict(environment), log, pause), daemon=True
-        )
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._process: ForkServerProcess = _CONTEXT.Process(target=_run, args=(job,), daemon=True)
         self._process.start()
 
-    async def ready(self) -> None:
-        """Wait until it says that it polls, or is no more."""
-        await _until(lambda: self._says_ready() or not self._process.is_alive())
+    async def ready(self) -> bool:
+        """Wait until a worker says that it polls; False if it is no more."""
+        await until(lambda: self._says_ready() or not self._process.is_alive())
+        return self._says_ready()
 
     def _says_ready(self) -> bool:
-        return self._log.exists() and WORKER_READY in self._log.read_text(encoding="utf-8")
+        log = self._job.log
+        return log.exists() and WORKER_READY in log.read_text(encoding="utf-8")
 
     @property
     def pid(self) -> int:
@@ -94,15 +92,24 @@ class Process:
         return self._process.exitcode
 
     async def frozen(self) -> None:
-        """Wait until it has frozen itself."""
-        assert self._pause is not None
-        await _until(self._pause.is_reached)
+        """Wait until it has frozen itself, every thread of it."""
+        assert self._job.pause is not None
+        await until(self._job.pause.is_reached)
+        await until(self._is_stopped)
+
+    def _is_stopped(self) -> bool:
+        state = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8")
+        return state.rpartition(")")[2].split()[0] == "T"
 
     async def thaw(self) -> None:
         """Let it go on, and wait until what was frozen has ended."""
-        assert self._pause is not None
+        assert self._job.pause is not None
+        self.go_on()
+        await until(self._job.pause.is_over)
+
+    def go_on(self) -> None:
+        """Let it go on."""
         os.kill(self.pid, signal.SIGCONT)
-        await _until(self._pause.is_over)
 
     async def stop(self) -> int:
         """Ask it to end in order, with what it has taken on, and return its exit status."""
@@ -115,49 +122,44 @@ class Process:
         await self.ended()
 
 
-async def _until(check: Callable[[], bool]) -> None:
+async def until(check: Callable[[], bool]) -> None:
     """Wait for what another process does to the file system."""
     while True:
         if check():
             return
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.1)
 
 
-def _serve(environment: dict[str, str], log: Path, pause: Pause | None) -> None:
-    """Become a worker process."""
+def _run(job: Job) -> None:
+    """Become the process that a job is for."""
     with contextlib.suppress(AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    output = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for number in (1, 2):
         os.dup2(output, number)
     os.environ.clear()
-    os.environ.update(environment)
-    with (
-        mock.patch.object(worker, "BUILTIN_TOOLS", patient_tools()),
-        mock.patch.object(LocalTracker, "add_labels", _logged(log.parent / SENDS)),
-    ):
-        if pause is None:
-            sys.exit(worker.main([]))
-        sys.argv = ["paused_worker", pause.place, pause.action, str(pause.mark)]
-        sys.exit(paused_worker.main())
+    os.environ.update(job.environment)
+    stopper = Stopper(job.pause) if job.pause else None
+    if job.command:
+        if stopper:
+            faults.arm(stopper.reach)
+        sys.argv = ["triage", *job.command]
+        command_line.main()
+    sys.exit(_serve(job.tracker, stopper))
 
 
-def _logged(log: Path) -> Callable[..., Awaitable[LabelsAdded]]:
-    """Return `add_labels` with a log of its own, since a repeated call would leave no event."""
-    original = LocalTracker.add_labels
-
-    async def add_labels(*args: Any, **kwargs: Any) -> LabelsAdded:  # noqa: ANN401 - as the original
-        _append(log, SENT)
-        added = await original(*args, **kwargs)
-        _append(log, COMMITTED if added.added else "committed nothing")
-        return added
-
-    return add_labels
-
-
-def _append(log: Path, line: str) -> None:
-    with log.open("a", encoding="utf-8") as file:
-        file.write(f"{line}\n")
+def _serve(tracker: str, stopper: Stopper | None) -> int:
+    """Be a worker, on a machine that may be slow, with a tracker behind real HTTP."""
+    with ExitStack() as changes:
+        changes.enter_context(mock.patch.object(worker, "BUILTIN_TOOLS", patient_tools()))
+        wire: dict[str, Callable[[str], None]] = {}
+        if stopper:
+            changes.enter_context(paused_worker.armed(stopper))
+            reach = stopper.reach
+            wire["on_step"] = lambda step: reach(f"{WIRE}.{step}")
+        if tracker:
+            changes.enter_context(writes_through_http(tracker, **wire))
+        return worker.main([])
 
 
 def patient_tools() -> ToolRegistry:

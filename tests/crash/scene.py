@@ -1,7 +1,7 @@
-"""One run that is disturbed, and everything that must be as if it had not been.
+"""One run that is disturbed: its workers, its database, its tracker, and the person who approves.
 
-A cell of the crash matrix has a queue and a database of its own on a shared server, so that all
-cells can run side by side.
+A cell of the crash matrix has a queue, a database and a tracker of its own on a shared server, so
+that all cells can run side by side.
 """
 
 from __future__ import annotations
@@ -10,30 +10,37 @@ import asyncio
 import re
 import shutil
 import signal
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import select
 from temporalio.client import Client, WorkflowHandle
 
-from tests.crash.nursery import SENDS, Pause, Process
-from tests.crash.paused_worker import KILL
+from tests.crash.nursery import Job, Process
+from tests.crash.places import Action, Pause, Place
+from tests.crash.records import Record, Witness
+from tests.crash.scenarios import (
+    APPROVER,
+    KEYRING,
+    PLAIN,
+    REPOSITORY,
+    Scenario,
+    make_key,
+    set_the_scene,
+    signed_review,
+)
+from tests.fakes.control import TrackerControl
+from tests.fakes.tracker import serving
 from tests.workflow.decisions import ISSUE, a_request
-from triage.contracts.names import ISSUE_TRIAGE, SIGNAL_APPROVE
+from triage.contracts.names import ISSUE_TRIAGE, QUERY_PENDING, QUERY_STATE, SIGNAL_APPROVE
 from triage.contracts.response import TriageResponse
 from triage.contracts.search_attributes import TRIAGE_WAITING_SINCE
-from triage.contracts.state import DecisionView, StateView
+from triage.contracts.state import PendingView, StateView
 from triage.settings import Role, Settings, as_environment, process_environment
-from triage.storage.audit_verify import verify
-from triage.storage.engine import Store
-from triage.storage.ledger import Ledger
+from triage.signing.keys import SigningKey
 from triage.storage.migrate import upgrade
-from triage.storage.schema import evidence
-from triage.storage.transitions import OperationState
-from triage.trackers.local import LocalTracker
-from triage.trackers.local_people import IssueRecord
 
 Answer = TypeVar("Answer")
 Handle = WorkflowHandle[Any, TriageResponse]
@@ -41,73 +48,82 @@ Handle = WorkflowHandle[Any, TriageResponse]
 SECONDS: Final = 100.0
 """How long anything may take before a cell gives up on it."""
 
-LOOK_EVERY_SECONDS: Final = 0.3
-"""How often a cell asks whether its run waits: twenty of them ask one server."""
+LOOK_EVERY_SECONDS: Final = 0.5
+"""How often a cell asks whether its run waits: dozens of them ask one server."""
 
 LEASE_SECONDS: Final = 8.0
 """Longer than a write may take here, shorter than the ten seconds after which a lost one shows."""
 
 BOTH_ROLES: Final = tuple(Role)
 STARTING: Final = asyncio.Semaphore(4)
-"""How many workers start at once: more would only wait for the processors."""
+"""How many processes start at once: more would only wait for the processors."""
 
-DONE: Final = frozenset({OperationState.APPLIED, OperationState.RECONCILED_APPLIED})
-APPROVAL: Final = {"operation_id": "op-6", "version": 6, "approver": "maintainer"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """What a run did and left behind; equal for every run that was not changed by a disturbance.
-
-    Attributes:
-        response: what it answered.
-        version: how many transitions it made.
-        decisions: which decisions it acted on.
-        evidence: version, id and tool of each row in the store, and the digest of what was read.
-        operations: id, version, labels and whether it is done, of each row in the ledger.
-        events: what happened to the issue's labels, in the tracker's own log.
-        sends: each call to the tracker that adds labels, and whether it committed any.
-        findings: what is wrong with the audit chain.
-    """
-
-    response: TriageResponse
-    version: int
-    decisions: tuple[DecisionView, ...]
-    evidence: list[tuple[int, str, str, str]]
-    operations: list[tuple[str, int, tuple[str, ...], bool]]
-    events: list[tuple[str, str | None]]
-    sends: list[str]
-    findings: list[str]
+APPROVAL: Final = {"operation_id": "op-6", "version": 6, "approver": APPROVER}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A queue, a database and a run on a shared server."""
+    """A queue, a database, a tracker and a run on a shared server.
+
+    Attributes:
+        name: what is done to it.
+        client: of the server.
+        settings: those of its workers.
+        connection: variables with which they reach the server.
+        commits: the tracker's log.
+        scenario: what is different in its run.
+        tracker: the hand on its tracker; None where writes go to the local one.
+        key: the approver's, where approvals must be signed.
+    """
 
     name: str
     client: Client
     settings: Settings
     connection: Mapping[str, str]
+    commits: Path
+    scenario: Scenario = PLAIN
+    tracker: TrackerControl | None = None
+    key: SigningKey | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its processes are told."""
+        return process_environment() | as_environment(self.settings) | dict(self.connection)
 
     async def worker(
-        self, place: str | None = None, action: str = KILL, roles: tuple[Role, ...] = BOTH_ROLES
+        self,
+        place: Place | None = None,
+        action: Action = Action.KILL,
+        roles: tuple[Role, ...] = BOTH_ROLES,
     ) -> Process:
         """Start a worker, which stops at `place` if one is given, and wait until it polls."""
-        home = self.settings.home
-        pause = Pause(place=place, action=action, mark=home / "reached") if place else None
-        settings = self.settings.model_copy(update={"roles": roles})
-        environment = process_environment() | as_environment(settings) | dict(self.connection)
+        part = replace(self, settings=self.settings.model_copy(update={"roles": roles}))
         async with STARTING:
-            log = home / f"worker-{len(list(home.glob('*.log'))) + 1}.log"
-            process = Process(environment, log, pause)
-            await process.ready()
+            process = Process(part.job(place, action))
+            assert await process.ready(), self.log()
         return process
+
+    def job(self, place: Place | None, action: Action, command: tuple[str, ...] = ()) -> Job:
+        """Say what a process of this cell does."""
+        home = self.settings.home
+        number = len(list(home.glob("*.log"))) + 1
+        log = home / f"process-{number}.log"
+        log.touch()
+        mark = home / f"reached-{number}"
+        return Job(
+            environment=self.environment,
+            log=log,
+            tracker=self.tracker.api if self.tracker else "",
+            pause=Pause(place=place, action=action, mark=mark) if place else None,
+            command=command,
+        )
 
     async def start(self, issue: str = ISSUE) -> Handle:
         """Start a run: one read, a final answer, and its labels, which a person approves."""
+        context = {"repository": REPOSITORY} if self.tracker else {}
         return await self.client.start_workflow(
             ISSUE_TRIAGE,
-            args=[a_request(request_id=issue), {"mode": "approve"}],
+            args=[a_request(request_id=issue), {"mode": "approve", "context": context}],
             id=f"{self.name}/{issue}",
             task_queue=self.settings.task_queue,
             result_type=TriageResponse,
@@ -116,7 +132,15 @@ class Cell:
     async def approve(self, handle: Handle) -> None:
         """Approve once the run waits."""
         await self.waiting(handle)
-        await handle.signal(SIGNAL_APPROVE, APPROVAL)
+        if self.scenario.edited and self.tracker:
+            await self.tracker.edit(REPOSITORY, ISSUE, body="Since yesterday.")
+        await handle.signal(SIGNAL_APPROVE, await self._review(handle))
+
+    async def _review(self, handle: Handle) -> dict[str, Any]:
+        if self.key is None:
+            return APPROVAL
+        pending = await handle.query(QUERY_PENDING, result_type=PendingView)
+        return signed_review(handle.id, pending, self.key)
 
     async def waiting(self, handle: Handle) -> None:
         """Return once the run waits for a person; the server tells, with or without a worker."""
@@ -127,33 +151,28 @@ class Cell:
                     return
                 await asyncio.sleep(LOOK_EVERY_SECONDS)
 
-    async def dies(self, worker: Process, handle: WorkflowHandle[Any, Any]) -> None:
-        """Return once a worker has killed itself; the run must not end before."""
-        death = asyncio.create_task(worker.ended())
-        end = asyncio.create_task(self.answer(handle))
-        await asyncio.wait({death, end}, return_when=asyncio.FIRST_COMPLETED)
-        assert death.done(), f"{self.name} was never reached: {end.result()}"
-        end.cancel()
+    async def dies(self, process: Process, handle: WorkflowHandle[Any, Any]) -> None:
+        """Return once a process has killed itself; the run must not end before."""
+        death = asyncio.create_task(process.ended())
+        await self._first(death, handle)
         assert -signal.SIGKILL == death.result(), self.log()
 
-    def _sends(self) -> list[str]:
-        """Return what forked workers logged of their calls to the tracker."""
-        log = self.settings.home / SENDS
-        return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    async def freezes(self, process: Process, handle: WorkflowHandle[Any, Any]) -> None:
+        """Return once a process has frozen itself; the run must not end before."""
+        await self._first(asyncio.create_task(process.frozen()), handle)
+
+    async def _first(self, event: asyncio.Task[Any], handle: WorkflowHandle[Any, Any]) -> None:
+        end = asyncio.create_task(self.answer(handle))
+        await asyncio.wait({event, end}, return_when=asyncio.FIRST_COMPLETED)
+        if not event.done():
+            event.cancel()
+            raise AssertionError(f"{self.name} was never reached: {end.result()}")
+        end.cancel()
 
     def log(self) -> str:
-        """Return the last lines that the cell's workers wrote."""
+        """Return the last lines that the cell's processes wrote."""
         logs = sorted(self.settings.home.glob("*.log"))
         return "\n".join(log.read_text(encoding="utf-8")[-2_000:] for log in logs)
-
-    async def undisturbed(self) -> Record:
-        """Play a run that nothing happens to."""
-        worker = await self.worker()
-        handle = await self.start()
-        await self.approve(handle)
-        record = await self.record(handle)
-        await worker.kill()
-        return record
 
     async def answer(self, handle: WorkflowHandle[Any, Answer]) -> Answer:
         """Return what a run answers, or show what its workers said if it does not."""
@@ -163,44 +182,74 @@ class Cell:
         except TimeoutError:
             raise AssertionError(f"{self.name} does not end:\n{self.log()}") from None
 
-    async def record(self, handle: Handle) -> Record:
+    async def record(self, handle: Handle, *, allow_repeats: bool = False) -> Record:
         """Collect what the run did; a worker has to be there to answer the query."""
         response = await self.answer(handle)
-        state = await handle.query("state", result_type=StateView)
-        store = await Store.open(self.settings.database_url)
-        try:
-            operations = await Ledger(store).list(workflow_id=handle.id)
-            issue = await LocalTracker(store).show_issue("local", response.request_id)
-            findings = await verify(store)
-            rows = await evidence_of(store, {operation.scope for operation in operations})
-        finally:
-            await store.close()
-        assert isinstance(issue, IssueRecord), "the issue was never registered"
-        return Record(
-            response=response,
-            version=state.version,
-            decisions=state.decisions,
-            evidence=rows,
-            operations=[(o.operation_id, o.version, o.labels, o.state in DONE) for o in operations],
-            events=[(event.action, event.label) for event in issue.events if event.label],
-            sends=self._sends(),
-            findings=[str(finding) for finding in findings],
+        view = await handle.query(QUERY_STATE, result_type=StateView)
+        witness = self.witness(handle.id, response.request_id, allow_repeats=allow_repeats)
+        return await witness.record(response, view)
+
+    async def posts(self) -> int:
+        """How many requests that write came in at the tracker."""
+        return len(await self.tracker.requests("POST")) if self.tracker else 0
+
+    def witness(
+        self, workflow_id: str, issue: str = ISSUE, *, allow_repeats: bool = False
+    ) -> Witness:
+        """Say where the truth about a run of this cell is kept."""
+        return Witness(
+            database_url=self.settings.database_url,
+            commits=self.commits,
+            tracker=self.tracker,
+            workflow_id=workflow_id,
+            issue=issue,
+            allow_repeats=allow_repeats,
         )
 
 
-def opened_cell(
-    name: str,
-    client: Client,
-    connection: Mapping[str, str],
-    template: Path,
-    database_url: str | None = None,
-) -> Cell:
-    """Give a run a folder, a queue and a database: a copy of the empty one if no other is given."""
-    home = template.parent / re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    home.mkdir()
-    if database_url is None:
-        database_url = f"sqlite+aiosqlite:///{shutil.copy(template, home / 'triage.db')}"
-    settings = Settings(
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """What cells share: a server, and a folder with an empty database in it."""
+
+    client: Client
+    connection: Mapping[str, str]
+    template: Path
+
+    @asynccontextmanager
+    async def cell(
+        self, name: str, scenario: Scenario = PLAIN, database_url: str | None = None
+    ) -> AsyncIterator[Cell]:
+        """Open a cell whose writes go over HTTP, on a copy of the empty database by default."""
+        cell = self.local_cell(name, database_url)
+        async with serving(cell.commits) as running:
+            tracker = TrackerControl(running.api.address, running.control.address)
+            await set_the_scene(scenario, tracker)
+            cell = replace(cell, tracker=tracker, scenario=scenario)
+            yield _signing(cell) if scenario.signed else cell
+
+    def local_cell(self, name: str, database_url: str | None = None) -> Cell:
+        """Open a cell whose writes go to the local tracker."""
+        home = self.template.parent / re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        home.mkdir()
+        if database_url is None:
+            database_url = f"sqlite+aiosqlite:///{shutil.copy(self.template, home / 'triage.db')}"
+        return Cell(
+            name=name,
+            client=self.client,
+            settings=_settings(home, database_url),
+            connection=self.connection,
+            commits=home / "commits.jsonl",
+        )
+
+
+def _signing(cell: Cell) -> Cell:
+    home = cell.settings.home
+    change = {"local_trust": False, "keyring": home / KEYRING}
+    return replace(cell, settings=cell.settings.model_copy(update=change), key=make_key(home))
+
+
+def _settings(home: Path, database_url: str) -> Settings:
+    return Settings(
         home=home,
         database_url=database_url,
         task_queue=home.name,
@@ -212,7 +261,6 @@ def opened_cell(
         sticky_timeout_seconds=1,
         shutdown_grace_seconds=1,
     )
-    return Cell(name=name, client=client, settings=settings, connection=connection)
 
 
 async def make_template(folder: Path) -> Path:
@@ -220,17 +268,3 @@ async def make_template(folder: Path) -> Path:
     path = folder / "template.db"
     await upgrade(f"sqlite+aiosqlite:///{path}")
     return path
-
-
-async def evidence_of(store: Store, scopes: set[str]) -> list[tuple[int, str, str, str]]:
-    """Return the rows that runs left in the evidence store, without the digests of receipts.
-
-    A receipt says how the write was seen, which a disturbance may change.
-    """
-    e = evidence.c
-    query = select(e.version, e.evidence_id, e.tool, e.digest).where(e.scope.in_(scopes))
-    async with store.read() as connection:
-        rows = (await connection.execute(query.order_by(e.version))).all()
-    return [
-        (v, name, tool, "" if tool == "apply_labels" else digest) for v, name, tool, digest in rows
-    ]

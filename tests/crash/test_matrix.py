@@ -1,105 +1,59 @@
-"""A worker is killed between any two steps of a run, and another one finishes the run.
+"""A worker is killed or frozen between any two steps of a run, and another one finishes the run.
 
-The cells run side by side, since most of their time is waiting: an activity that died without a
-word is tried again after its start-to-close timeout (a write after its heartbeat timeout), and a
-workflow task after ten seconds.
+Here is a part of the matrix; `make crash` plays all of it, and `tests.crash.cells` lists it. The
+cells run side by side, since most of their time is waiting: an activity that died without a word is
+tried again after its start-to-close timeout (a write after its heartbeat timeout), and a workflow
+task after ten seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Sequence
+from itertools import product
 
 import pytest
 
-from tests.crash.conftest import OpenCell
-from tests.crash.scene import Cell, Record
+from tests.crash.arena import Arena
+from tests.crash.cells import ALWAYS, WAYS, Database, Stage, every_cell, pairwise
+from tests.crash.places import Action
+from tests.crash.records import Record
+from triage.faults import Point
 
-WAITING: Final = "waiting for a person"
-WRITE_PLACES: Final = (
-    "after reserve",
-    "after dispatch",
-    "before send",
-    "after send",
-    "after settle",
-)
-PLACES: Final = (
-    "before pin_run_context 1",
-    "after pin_run_context 1",
-    "command decide 1",
-    "before decide 1",
-    "after decide 1",
-    "command lookup_component_owner 1",
-    "before lookup_component_owner 1",
-    "after lookup_component_owner 1",
-    "command decide 2",
-    "before decide 2",
-    "after decide 2",
-    "before preview_operation 1",
-    "after preview_operation 1",
-    WAITING,
-    "command apply_labels 1",
-    "before apply_labels 1",
-    *WRITE_PLACES,
-    "after apply_labels 1",
-)
+pytestmark = pytest.mark.postgres
 
 
-async def _killed_while_waiting(cell: Cell) -> Record:
-    """Nobody is there when the person decides; the next worker hears of it."""
-    first = await cell.worker()
-    handle = await cell.start()
-    await cell.waiting(handle)
-    await first.kill()
-    await cell.approve(handle)
-    second = await cell.worker()
-    record = await cell.record(handle)
-    await second.kill()
-    return record
-
-
-async def _killed(cell: Cell, place: str) -> Record:
-    """The first worker kills itself at the place; the second is a production worker."""
-    first = await cell.worker(place)
-    handle = await cell.start()
-    approval = asyncio.create_task(cell.approve(handle))
-    await cell.dies(first, handle)
-    second = await cell.worker()
-    record = await cell.record(handle)
-    await approval
-    await second.kill()
-    return record
-
-
-async def _play(cell: Cell, place: str) -> Record:
-    return await (_killed_while_waiting(cell) if place == WAITING else _killed(cell, place))
+async def _see(arena: Arena, stages: Sequence[Stage], subtests: pytest.Subtests) -> None:
+    specs = [spec for spec in pairwise() if spec.stage in stages]
+    played = await asyncio.gather(*map(arena.breaches, specs), return_exceptions=True)
+    for spec, breaches in zip(specs, played, strict=True):
+        with subtests.test(str(spec)):
+            assert [] == breaches, spec.expected
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
-async def test_a_killed_worker_changes_nothing(
-    open_cell: OpenCell, undisturbed: Record, subtests: pytest.Subtests
+@pytest.mark.timeout(300)
+async def test_a_disturbed_worker_changes_no_decision(
+    arena: Arena, subtests: pytest.Subtests
 ) -> None:
-    """Wherever a worker is killed, the run takes the same steps, once, and writes once."""
-    cells = map(open_cell, PLACES)
-    played = await asyncio.gather(*map(_play, cells, PLACES), return_exceptions=True)
-    for place, record in zip(PLACES, played, strict=True):
-        with subtests.test(place):
-            assert undisturbed == record
+    """Pinning, asking, reading, showing, waiting: the same steps, once, and the same end."""
+    await _see(arena, [Stage.DECIDING, Stage.LOOPING, Stage.STARTING], subtests)
 
 
 @pytest.mark.slow
-@pytest.mark.postgres
-@pytest.mark.timeout(180)
-async def test_a_write_is_as_safe_on_postgresql(
-    open_postgres_cell: OpenCell, undisturbed: Record, subtests: pytest.Subtests
+@pytest.mark.timeout(300)
+async def test_a_disturbed_worker_writes_once(arena: Arena, subtests: pytest.Subtests) -> None:
+    """Whatever happens around a write: one commit, one receipt and one audit entry say so."""
+    await _see(arena, [Stage.WRITING], subtests)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_a_disturbed_worker_settles_what_is_uncertain(
+    arena: Arena, subtests: pytest.Subtests
 ) -> None:
-    """The ledger's moves mean the same on both databases, wherever they are cut."""
-    cells = [open_postgres_cell(f"postgresql {place}") for place in WRITE_PLACES]
-    played = await asyncio.gather(*map(_play, cells, WRITE_PLACES), return_exceptions=True)
-    for place, record in zip(WRITE_PLACES, played, strict=True):
-        with subtests.test(place):
-            assert undisturbed == record
+    """A lost answer, a pause, an edit, a signature, a run that is gone: as if undisturbed."""
+    await _see(arena, [Stage.BRANCHING, Stage.SWEEPING], subtests)
 
 
 async def test_an_undisturbed_run_is_what_it_should_be(undisturbed: Record) -> None:
@@ -108,6 +62,30 @@ async def test_an_undisturbed_run_is_what_it_should_be(undisturbed: Record) -> N
     assert ["call_tool", "final"] == [decision.kind for decision in undisturbed.decisions]
     assert ["lookup_component_owner", "apply_labels"] == [row[2] for row in undisturbed.evidence]
     assert [("op-6", 6, ("bug", "component:api"), True)] == undisturbed.operations
-    assert [("added", "bug"), ("added", "component:api")] == undisturbed.events
-    assert ["sent", "committed"] == undisturbed.sends
+    assert (1, 1, 1) == (undisturbed.receipts, undisturbed.settled, undisturbed.posts)
+    assert [("labeled", "bug"), ("labeled", "component:api")] == undisturbed.commits
+    assert ("bug", "component:api") == undisturbed.labels
     assert [] == undisturbed.findings
+
+
+def test_the_matrix_is_whole() -> None:
+    """Every fault point is in it, killed and frozen, on both databases, and every cell once."""
+    cells = [*every_cell()]
+    assert len(cells) == len({str(cell) for cell in cells})
+    for point in Point:
+        seen = {(cell.action, cell.database) for cell in cells if cell.place.point == point}
+        assert {*WAYS} == seen, point
+    assert {*product(Action, Database)} == {*WAYS}
+
+
+def test_the_part_here_is_a_fair_one() -> None:
+    """It has what matters most in every way of disturbing, and all else in turn."""
+    part = [*pairwise()]
+    assert set(part) <= {*every_cell()}
+    for place in ALWAYS:
+        chosen = [(cell.action, cell.database) for cell in part if cell.place == place]
+        assert {*Action, *Database} == {way for ways in chosen for way in ways}, place
+    for stage in (Stage.DECIDING, Stage.WRITING, Stage.BRANCHING):
+        ways = {(cell.action, cell.database) for cell in part if cell.stage is stage}
+        assert 4 == len(ways), stage
+    assert {*Stage} == {cell.stage for cell in part}

@@ -5,32 +5,41 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.crash.nursery import Process
-from tests.crash.paused_worker import FREEZE
-from tests.crash.scene import Cell, Handle, Record, make_template, opened_cell
+from tests.crash.places import Action, Place
+from tests.crash.records import Record, differences
+from tests.crash.scene import Cell, Ground, Handle, make_template
 from triage.embedded import EmbeddedServer, ServerOptions, free_port
+from triage.faults import Point
 
-PLACES = ("before decide 1", "after lookup_component_owner 1", "before send", "after send")
+PLACES = (
+    None,
+    Place(Point.ACTIVITY_BEGIN, "decide"),
+    Place(Point.READ_AFTER_KEEP),
+    Place(Point.WRITE_BEFORE_SEND),
+    Place(Point.WRITE_AFTER_SEND),
+)
 
 
-async def _begin(cell: Cell, place: str | None) -> tuple[Process, Handle]:
+async def _begin(cell: Cell, place: Place | None) -> tuple[Process, Handle]:
     """Bring a run to the place and hold it there, or let it wait for a person."""
-    worker = await cell.worker(place, FREEZE)
+    worker = await cell.worker(place, Action.FREEZE)
     handle = await cell.start()
     if place is None:
         await cell.waiting(handle)
-    elif place in {"before send", "after send"}:
+    elif place.point.startswith("write."):
         await cell.approve(handle)
     if place:
         await worker.frozen()
     return worker, handle
 
 
-async def _go_on(cell: Cell, place: str | None, worker: Process, handle: Handle) -> Record:
+async def _go_on(cell: Cell, place: Place | None, worker: Process, handle: Handle) -> Record:
     """Let the same worker, which knows nothing of the new server, carry the run to its end."""
     approval = asyncio.create_task(cell.approve(handle))
     if place:
@@ -49,22 +58,20 @@ async def test_a_killed_server_changes_nothing(
     """Runs go on from where they stood: while deciding, reading, waiting and writing."""
     template = await make_template(tmp_path)
     options = ServerOptions(port=free_port(), db_filename=tmp_path / "temporal.db")
-    places = (None, *PLACES)
-    async with EmbeddedServer(options) as server:
-        cells = [
-            opened_cell(f"server {place}", server.client, server.environment(), template)
-            for place in places
-        ]
-        begun = await asyncio.gather(*map(_begin, cells, places))
-        os.kill(server.pid, signal.SIGKILL)
-        await server.wait()
-    async with EmbeddedServer(options):
-        records = await asyncio.gather(
-            *(
-                _go_on(cell, place, *run)
-                for cell, place, run in zip(cells, places, begun, strict=True)
+    async with AsyncExitStack() as opened:
+        async with EmbeddedServer(options) as server:
+            ground = Ground(
+                client=server.client, connection=server.environment(), template=template
             )
-        )
-    for place, record in zip(places, records, strict=True):
-        with subtests.test(place or "waiting for a person"):
-            assert undisturbed == record
+            cells = [
+                await opened.enter_async_context(ground.cell(f"server {place}")) for place in PLACES
+            ]
+            begun = await asyncio.gather(*map(_begin, cells, PLACES))
+            os.kill(server.pid, signal.SIGKILL)
+            await server.wait()
+        async with EmbeddedServer(options):
+            runs = zip(cells, PLACES, begun, strict=True)
+            records = await asyncio.gather(*(_go_on(c, p, *run) for c, p, run in runs))
+    for place, record in zip(PLACES, records, strict=True):
+        with subtests.test(str(place or "waiting for a person")):
+            assert [] == differences(undisturbed, record)

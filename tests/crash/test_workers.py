@@ -6,13 +6,12 @@ import asyncio
 import os
 import signal
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from typing import Final
 
 import pytest
 
-from tests.crash.conftest import OpenCell
-from tests.crash.scene import Cell, Record
+from tests.crash.records import Record
+from tests.crash.scene import Cell, Ground
 from triage.embedded import WorkerProcess
 from triage.settings import Role
 
@@ -29,12 +28,19 @@ async def _play(cell: Cell, issue: str) -> Record:
     return await cell.record(handle)
 
 
+def _see_that_it_is_whole(record: Record) -> None:
+    assert [("added", "bug"), ("added", "component:api")] == record.commits
+    assert [("op-6", 6, ("bug", "component:api"), True)] == record.operations
+    assert (1, 1) == (record.receipts, record.settled)
+    assert [] == record.findings
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
-async def test_workers_share_a_database(open_cell: OpenCell, arrangement: str) -> None:
+async def test_workers_share_a_database(ground: Ground, arrangement: str) -> None:
     """Two workers carry many runs at once, and each write still happens once."""
-    cell = open_cell(arrangement)
+    cell = ground.local_cell(arrangement)
     async with AsyncExitStack() as running:
         for part in ARRANGEMENTS[arrangement]:
             settings = cell.settings.model_copy(update={"roles": part})
@@ -42,19 +48,15 @@ async def test_workers_share_a_database(open_cell: OpenCell, arrangement: str) -
         issues = [f"ISSUE-{number}" for number in range(RUNS)]
         records = await asyncio.gather(*(_play(cell, issue) for issue in issues))
     for record in records:
-        assert [("added", "bug"), ("added", "component:api")] == record.events
-        assert [("op-6", 6, ("bug", "component:api"), True)] == record.operations
-        assert [] == record.findings
+        _see_that_it_is_whole(record)
     assert issues == [record.response.request_id for record in records]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-async def test_a_run_survives_workers_that_are_stopped_and_killed(
-    open_cell: OpenCell, undisturbed: Record
-) -> None:
+async def test_a_run_survives_workers_that_are_stopped_and_killed(ground: Ground) -> None:
     """One worker leaves in order while the run waits, the next is killed, and a third ends it."""
-    cell = open_cell("three workers")
+    cell = ground.local_cell("three workers")
     handle = await cell.start()
     async with WorkerProcess(cell.settings, cell.connection) as first:
         await cell.waiting(handle)
@@ -66,5 +68,5 @@ async def test_a_run_survives_workers_that_are_stopped_and_killed(
     await cell.approve(handle)
     async with WorkerProcess(cell.settings, cell.connection):
         record = await cell.record(handle)
-    # Only forked workers log their calls to the tracker.
-    assert undisturbed == replace(record, sends=undisturbed.sends)
+    _see_that_it_is_whole(record)
+    assert ["call_tool", "final"] == [decision.kind for decision in record.decisions]
