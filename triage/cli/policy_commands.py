@@ -58,3 +58,24 @@ def accept(
     from triage.cli import policy_accepting  # noqa: PLC0415 - see triage.cli.main
 
     policy_accepting.accept(file, as_, format_, yes=yes)
+
+
+@policy_app.command("scan")
+def scan(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A checkout, at its root.  [default: here]")
+    ] = Path(),
+    reviewed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reviewed",
+            metavar="PATH",
+            help="A file of which a person saw that it concerns the labels that it names alone.",
+        ),
+    ] = None,
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Find labels that a repository's automation listens to, and compare with the rules."""
+    from triage.cli import policy_scanning  # noqa: PLC0415 - see triage.cli.main
+
+    policy_scanning.scan_folder(folder, reviewed or [], format_)

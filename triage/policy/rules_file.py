@@ -201,15 +201,26 @@ class _Problems:
         return self.at(path, in_words(problem), "correct the value")
 
 
+_MODELS: Final[dict[str | int, type[Contract]]] = {
+    "policy": _Policy,
+    "approvals": _Approvals,
+    "budget": BudgetLimits,
+    "owners": _Owner,
+    "topics": _Topic,
+}
+_NAMED_BY: Final = {"owners": "PATH"}
+
+
+def written_keys() -> Iterator[str]:
+    """Yield each key that a file may hold, such as ``policy.mode`` and ``owners.PATH.owner``."""
+    for table, field in _File.model_fields.items():
+        inside = "" if isinstance(field.default, Contract) else f".{_NAMED_BY.get(table, 'NAME')}"
+        keys = [f".{key}" for key in _known_keys(table)] or [""]
+        yield from (f"{table}{inside}{key}" for key in keys)
+
+
 def _known_keys(table: str | int) -> Collection[str]:
-    models: dict[str | int, type[Contract]] = {
-        "policy": _Policy,
-        "approvals": _Approvals,
-        "budget": BudgetLimits,
-        "owners": _Owner,
-        "topics": _Topic,
-    }
-    return models[table].model_fields if table in models else ()
+    return _MODELS[table].model_fields if table in _MODELS else ()
 
 
 def _shown(part: str | int) -> str:
