@@ -7,9 +7,10 @@ repository, files, and everything that makes an issue no issue any more.
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -43,6 +44,7 @@ class GitHubApi(TrackerApi):
         people: who may call, and as whom.
         files: what the repositories hold, by repository and path.
         prefix: in front of every path, as on an Enterprise server.
+        is_compressing: whether answers are compressed.
         breaches: each way in which a question or an answer was not as GitHub describes it.
         seen: the headers of every request, in order.
     """
@@ -55,6 +57,7 @@ class GitHubApi(TrackerApi):
         self.people = People(app)
         self.files: dict[tuple[str, str], bytes | dict[str, Any] | list[Any]] = {}
         self.prefix = ""
+        self.is_compressing = False
         self.breaches: list[str] = []
         self.seen: list[dict[str, str]] = []
 
@@ -75,7 +78,10 @@ class GitHubApi(TrackerApi):
 
     def _checked(self, method: str, path: str, response: Response) -> Response:
         self.breaches += answer_breaches(method, path, response.status, response.body)
-        return response
+        if not self.is_compressing:
+            return response
+        headers = {**response.headers, "Content-Encoding": "gzip"}
+        return replace(response, body=gzip.compress(response.body), headers=headers)
 
     def _route(self, request: Request, path: str) -> Response | Write:
         caller = self.people.who(request.headers.get("authorization", ""))

@@ -183,8 +183,10 @@ class _Call:
     async def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Look once more at each step of the transport that leads to the first byte."""
         if event == "connection.connect_tcp.complete":
-            peer = info["return_value"].get_extra_info("server_addr")
-            if not may_connect(self._wire.address, str(peer[0])):
+            stream = info["return_value"]
+            if not may_connect(self._wire.address, str(stream.get_extra_info("server_addr")[0])):
+                # The transport has not taken it over yet.
+                await stream.aclose()
                 self._stop("the API's name leads to an address that is not asked")
         elif event.endswith(".send_request_headers.started"):
             # A process that stood still finds out here, before a timer could tell it.
