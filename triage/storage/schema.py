@@ -30,7 +30,7 @@ from sqlalchemy import (
 from triage.storage.columns import ExactText, UtcDateTime
 from triage.storage.transitions import OperationState
 
-REVISIONS: Final = ("0001", "0002", "0003")
+REVISIONS: Final = ("0001", "0002", "0003", "0004")
 """The schema's revisions, oldest first; the last is the one that this program works with."""
 
 MAX_RECEIPT_BYTES: Final = 4096
@@ -226,12 +226,13 @@ requests: Final = Table(
     "requests",
     metadata,
     Column("request_key", Text, primary_key=True),  # digest of the caller's idempotency key
-    Column("semantic_key", Text, unique=True),  # digest of repository, issue and content
+    Column("semantic_key", Text, unique=True),  # digest of subject, content and content_at
     Column("tenant", ExactText, nullable=False),
     Column("source", Text, nullable=False),
     Column("repository", ExactText, nullable=False),
     Column("number", ExactText, nullable=False),
     Column("subject_key", Text, nullable=False),  # digest of repository and issue
+    Column("version", Integer),  # of the subject's content, from 1
     Column("content_digest", Text, nullable=False),
     Column("content_at", UtcDateTime),  # when the source says that it changed: newest wins
     Column("document_digest", Text),
@@ -246,6 +247,7 @@ requests: Final = Table(
     _one_of("state", ("accepted", "started", "superseded", "refused", "failed")),
     Index(None, "state", "next_attempt_at"),
     Index(None, "subject_key"),
+    Index(None, "subject_key", "version", unique=True),
 )
 
 deliveries: Final = Table(
@@ -257,6 +259,8 @@ deliveries: Final = Table(
     Column("event", ExactText, nullable=False),
     Column("action", ExactText),
     Column("tenant", ExactText, nullable=False),
+    Column("repository", ExactText),
+    Column("number", ExactText),
     Column("body_digest", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("code", Text),  # why it was not admitted
