@@ -16,6 +16,7 @@ from tests.fakes.http_server import Request, Response
 from tests.fakes.openapi import description
 
 _LEVELS: Final = ("read", "write", "admin")
+JWT_DOTS: Final = 2
 _GRANT: Final = "POST /app/installations/{installation_id}/access_tokens"
 _EVERYTHING: Final[Mapping[str, str]] = {"issues": "write", "contents": "read", "metadata": "read"}
 
@@ -90,7 +91,7 @@ class People:
         kind, _, token = authorization.partition(" ")
         if not token:
             return None
-        if kind.lower() == "bearer":
+        if kind.lower() == "bearer" and token.count(".") == JWT_DOTS:
             return self._app_of(token)
         if token.startswith("ghs_") and token not in self.callers:
             return None
