@@ -211,7 +211,7 @@ async def serving_github(log: Path, *, app: App | None = None) -> AsyncIterator[
     async with serving(log, make=make) as running:
         control = TrackerControl(running.api.address, running.control.address)
         yield GitHub(api=made[0], control=control, log=log)
-    assert [] == made[0].breaches
+    assert not made[0].breaches, "\n".join(made[0].breaches)
 
 
 def _may_write(caller: Caller) -> Response | None:
