@@ -150,7 +150,7 @@ def test_show_is_readable(typed: Typed) -> None:
     assert shown.startswith("in force      the rules in")
     for line in (
         "approvals     2, by ann, bob",
-        "waiting       72 hours; reminded after 24 hours, escalated after 48",
+        "wait ends     72 hours; reminded after 24 hours, escalated after 48",
         "budget        tokens 10,000",
         "tools off     search_triage_policy",
         r"x\u{1b}[2J  control",

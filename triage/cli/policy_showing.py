@@ -66,7 +66,7 @@ def _facts(rules: Rules) -> Iterator[tuple[str, str]]:
     yield "steps", f"{rules.max_steps}, and {rules.max_model_retries} retries of the model"
     yield "grounding", rules.grounding.value
     yield "approvals", _approvals(rules)
-    yield "waiting", _waiting(rules)
+    yield "wait ends", _waiting(rules)
     yield "budget", _budget(rules)
     yield "content kept", _kept(rules)
     yield "tools on", ", ".join(spec.name for spec in rules.tools(BUILTIN_TOOLS)) or "none"
