@@ -53,6 +53,12 @@ class Point(StrEnum):
     START_BEFORE_RUN = "start.before_run"
     START_AFTER_RUN = "start.after_run"
     """The run is started, and whoever asked for it has not been told."""
+    ADMIT_AFTER_COMMIT = "admit.after_commit"
+    """A delivery and its request are recorded, and the sender has not been told."""
+    OUTBOX_BEFORE_SEND = "outbox.before_send"
+    """A request is held, and the server has not heard of it."""
+    OUTBOX_AFTER_SEND = "outbox.after_send"
+    """The server has it, and that is not recorded yet; the subject is ``start`` or ``edit``."""
 
 
 Hook = Callable[[Point, str], None]

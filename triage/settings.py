@@ -63,6 +63,7 @@ _DRIVERS = {
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
+MIN_WEBHOOK_SECRET_CHARS = 16
 _MODELS = r"rules|recorded|recorded:sha256:[0-9a-f]{64}|(openai|anthropic):\S+"
 
 
@@ -128,6 +129,12 @@ def _writers_only(token: SecretStr, info: ValidationInfo) -> SecretStr:
     return token
 
 
+def _webhook_secret(secret: SecretStr) -> SecretStr:
+    if len(secret.get_secret_value()) < MIN_WEBHOOK_SECRET_CHARS:
+        raise ValueError(f"has fewer than {MIN_WEBHOOK_SECRET_CHARS} characters, so it is guessed")
+    return secret
+
+
 def _app_id(app_id: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", app_id):
         raise ValueError("is no App's id")
@@ -135,6 +142,8 @@ def _app_id(app_id: str) -> str:
 
 
 Token = Annotated[SecretStr, AfterValidator(_token)]
+WebhookSecret = Annotated[SecretStr, AfterValidator(_webhook_secret)]
+Logins = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Roles = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_split), Field(min_length=1)]
 
@@ -183,6 +192,18 @@ class Settings(BaseSettings):
     )
     github_private_key: SecretStr | None = Field(
         None, description="the private key of that App, as GitHub gave it"
+    )
+    webhook_secret: WebhookSecret | None = Field(
+        None, description="the secret that GitHub signs its deliveries with, 16 characters or more"
+    )
+    webhook_secret_previous: WebhookSecret | None = Field(
+        None, description="the secret before it, for as long as deliveries signed with it arrive"
+    )
+    webhook_ignored_senders: Logins = Field(
+        (), description="the logins whose deliveries are ignored, such as your-app[bot]"
+    )
+    webhook_rate_per_minute: Annotated[int, Field(ge=1, le=100_000)] = Field(
+        120, description="the deliveries that one repository may send in a minute"
     )
     local_trust: bool | None = Field(
         None, description="true or false (unset: true with the embedded server only)"

@@ -25,6 +25,8 @@ SECRETS: Final = (
     "github_token",
     "github_write_token",
     "model_api_key",
+    "webhook_secret",
+    "webhook_secret_previous",
 )
 """Settings that a ``..._FILE`` variable may hold."""
 

@@ -21,6 +21,7 @@ from triage.cli import (
     policy_commands,
     resume_command,
     run_commands,
+    serve_command,
     stack_commands,
 )
 from triage.cli.errors import report
@@ -46,6 +47,7 @@ app = typer.Typer(
 )
 for commands in (
     stack_commands,
+    serve_command,
     run_commands,
     resume_command,
     data_commands,

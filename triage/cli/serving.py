@@ -1,0 +1,52 @@
+"""`triage serve`: GitHub's deliveries in, runs out, until somebody ends it."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+from triage import logs
+from triage.cli.errors import InputError, StoppedError
+from triage.cli.output import put, say
+from triage.cli.running import run
+from triage.leaving import end_within
+from triage.settings import load_settings
+from triage.web import serving
+
+CLEAN_UP_SECONDS: Final = 30.0
+
+
+def serve(host: str, port: int) -> None:
+    """Serve until Ctrl-C or SIGTERM; then answer what is being asked, and end.
+
+    Raises:
+        CliError: the address cannot be listened on.
+        SettingsError: there is no secret.
+        StorageError: the database cannot be used.
+    """
+    settings = load_settings()
+    serving.secrets_of(settings)
+    logs.configure(settings.log_level)
+    with _listening(host, port) as listening:
+        where = _shown(listening)
+        try:
+            run(serving.serve(settings, listening, lambda: put(f"serving on {where}")))
+        except StoppedError:
+            end_within(CLEAN_UP_SECONDS, "serve")
+            say("stopped")
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        why = error.strerror or "no such address"
+        raise InputError(
+            f"cannot listen on {host} port {port}: {why}", "name another with --host and --port"
+        ) from None
+
+
+def _shown(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
