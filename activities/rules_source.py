@@ -69,7 +69,7 @@ class RulesSource:
             accepted = await self._acceptances.current(last.accepted if last else NOBODY_YET)
             if last and written is last.written and accepted is last.accepted:
                 return last.standing.rules
-            standing = judge(written.rules, accepted.rules, accepted.digest)
+            standing = judge(written.rules, accepted.rules)
             self._judged = _Judged(written, accepted, standing)
             self._tell(self._judged)
             return standing.rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -110,6 +110,15 @@ async def test_a_reference_comes_back_and_the_content_is_stored(reading: Reading
         == ref
     )
     assert ref.digest.startswith("sha256:")
+
+
+async def test_rules_may_have_evidence_removed_sooner(services: Services) -> None:
+    """What a tool read is kept as long as the run's rules say, where that is the shorter time."""
+    rules = BUILTIN_RULES.model_copy(update={"evidence_retention_days": 7})
+    reading = Reading(services, await services.pin_rules(rules))
+    await reading.call(OWNER, {"path": "a"})
+    soon = datetime.now(UTC) + timedelta(days=8)
+    assert 1 == await services.evidence.purge_expired(soon)
 
 
 async def test_a_secret_never_reaches_the_store_or_the_workflow(reading: Reading) -> None:

@@ -52,7 +52,7 @@ async def policy_state(settings: Settings, place: RulesPlace) -> PolicyState:
     """
     written = place.read(BUILTIN_TOOLS)
     accepted = await accepted_rules(settings)
-    standing = judge(written.rules, accepted.rules, accepted.digest)
+    standing = judge(written.rules, accepted.rules)
     return PolicyState(written, accepted, standing)
 
 

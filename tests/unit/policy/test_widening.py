@@ -83,6 +83,13 @@ def test_all_of_it_is_named() -> None:
     assert ["approver", "mode", "tool"] == kinds
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_widens_itself(name: str) -> None:
+    """Rules that were accepted are in force as soon as they are written, whatever they allow."""
+    rules = OLD.model_copy(update=CASES[name][0])
+    assert () == widenings(rules, rules.model_copy())
+
+
 def test_going_back_widens_again() -> None:
     """Rules that were narrowed are wider than the narrow ones when they come back."""
     narrow = OLD.model_copy(update={"labels": {}})
