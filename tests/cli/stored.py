@@ -20,9 +20,14 @@ def url_in(home: Path) -> str:
 
 def in_store(home: Path, work: Callable[[Store], Awaitable[Answer]]) -> Answer:
     """Do something with the store of a home, in an event loop of its own."""
+    asyncio.run(upgrade(url_in(home)))
+    return in_store_as_it_is(home, work)
+
+
+def in_store_as_it_is(home: Path, work: Callable[[Store], Awaitable[Answer]]) -> Answer:
+    """Do the same without bringing the store up to date first."""
 
     async def main() -> Answer:
-        await upgrade(url_in(home))
         store = await Store.open(url_in(home))
         try:
             return await work(store)

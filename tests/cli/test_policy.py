@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from alembic import command
 
 from tests.cli.conftest import Answer
 from tests.cli.in_process import Typed
-from tests.cli.stored import in_store
+from tests.cli.stored import in_store, in_store_as_it_is
 from triage.policy.rules import BUILTIN_RULES
 from triage.policy.rules_file import read_rules
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.storage.acceptances import NOBODY_YET, Acceptances, AcceptedRules
 from triage.storage.audit_verify import verify
+from triage.storage.engine import Store
+from triage.storage.migrate import alembic_config
+from triage.storage.version import schema_revision
 
 NARROW = '[policy]\nname = "acme"\nmode = "shadow"\n'
 WIDE = '[policy]\nname = "acme"\nmode = "approve"\n[labels]\nship = "descriptive"\n'
@@ -263,6 +267,21 @@ def test_a_file_that_is_not_there_is_told(typed: Typed) -> None:
     assert [1, 1] == [missing.status, folder.status]
     assert "the file: cannot be read (FileNotFoundError)" in missing.out
     assert f"{typed.home}: cannot be used: 1 mistake\n" in folder.out
+
+
+def test_a_database_from_before_acceptances_has_none(typed: Typed) -> None:
+    """Looking at an older database changes nothing; accepting upgrades it first."""
+    _write(typed, WIDE)
+    in_store_as_it_is(typed.home, _make_old)
+    assert WAITS in typed("policy", "check").out
+    assert "0002" == in_store_as_it_is(typed.home, schema_revision)
+    assert 0 == typed("policy", "accept", "--yes", "--as", "ann").status
+    assert _digest(WIDE) == _accepted(typed).digest
+
+
+async def _make_old(store: Store) -> None:
+    async with store.write() as connection:
+        await connection.run_sync(lambda old: command.upgrade(alembic_config(old), "0002"))
 
 
 def test_the_doctor_tells_of_rules(typed: Typed) -> None:

@@ -64,6 +64,8 @@ CASES: dict[str, tuple[str, set[tuple[Match, str]], bool, bool | None]] = {
     "no label": ("github.event.label == null", set(), False, False),
     "a place by a name that varies": (f"vars.X[{NAME}]", set(), True, None),
     "nothing of labels": ("github.ref == 'refs/heads/main'", set(), False, None),
+    "one of two that may be": ("(vars.X || 'x') == 'y'", set(), False, None),
+    "none or one that may be": ("(vars.X && '') == 'y'", set(), False, None),
     "a constant": ("false", set(), False, False),
     "a number": ("0x10 == 16 && -1.5e3 < 2", set(), False, None),
     "a function's part": ("fromJSON(vars.X).y.z == 1", set(), False, None),
