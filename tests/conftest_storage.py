@@ -56,7 +56,7 @@ async def store_url(
     """The URL of a database with every table and no row."""
     if request.param == "sqlite":
         path = tmp_path / "triage.db"
-        shutil.copyfile(await _template(tmp_path_factory), path)
+        shutil.copyfile(await template(tmp_path_factory), path)
         return f"sqlite+aiosqlite:///{path}"
     server: str = request.getfixturevalue("postgres_server")
     return await _emptied(server)
@@ -74,7 +74,7 @@ _templates: list[Path] = []
 _migrated: dict[str, str] = {}
 
 
-async def _template(factory: pytest.TempPathFactory) -> Path:
+async def template(factory: pytest.TempPathFactory) -> Path:
     """Give the session's one migrated SQLite file, to be copied."""
     if not _templates:
         path = factory.mktemp("template") / "triage.db"

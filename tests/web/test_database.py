@@ -1,0 +1,82 @@
+"""A database that is away: nobody is told 202, and the same delivery is taken afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from tests.web.hooks import Hook, an_event, encoded, headers_for
+
+
+@asynccontextmanager
+async def _held(hook: Hook) -> AsyncIterator[None]:
+    """Keep everybody from writing, as a process that hangs in a transaction would."""
+    engine = create_async_engine(hook.store.address.url, isolation_level="AUTOCOMMIT")
+    first = "BEGIN IMMEDIATE" if hook.store.is_sqlite else "BEGIN"
+    async with engine.connect() as connection:
+        await connection.execute(text(first))
+        if not hook.store.is_sqlite:
+            await connection.execute(text("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE"))
+        yield
+        await connection.execute(text("ROLLBACK"))
+    await engine.dispose()
+
+
+async def test_a_database_that_does_not_answer_is_503_in_time(hook: Hook) -> None:
+    """503 within two seconds, with when to come again; afterwards the same delivery is taken."""
+    body = encoded(an_event())
+    guid = headers_for(body)["X-GitHub-Delivery"]
+    async with _held(hook):
+        began = time.monotonic()
+        answer = await hook.post(body, X_GitHub_Delivery=guid)
+        took = time.monotonic() - began
+    assert (503, "database") == (answer.status_code, answer.json()["code"])
+    assert int(answer.headers["Retry-After"]) > 0
+    assert took < 2
+    again = await hook.post(body, X_GitHub_Delivery=guid)
+    assert (202, "accepted") == (again.status_code, again.json()["outcome"])
+    assert (1, 1) == (len(await hook.deliveries()), len(await hook.requests()))
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("store_url", [pytest.param("postgresql")], indirect=True)
+async def test_a_database_that_is_gone_is_503_until_it_is_back(hook: Hook) -> None:
+    """Connections cut and refused: 503, and not ready; once it is back, all is well."""
+    name = hook.store.address.url.database
+    server = hook.store.address.url.set(database="postgres")
+    assert 200 == (await hook.get("/readyz")).status_code
+    engine = create_async_engine(server, isolation_level="AUTOCOMMIT")
+    async with engine.connect() as admin:
+        await admin.execute(text(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'))
+        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"
+        await admin.execute(text(cut), {"name": name})
+        try:
+            gone = [await hook.send(an_event()), await hook.get("/healthz")]
+            ready = await _changed(hook)
+        finally:
+            await admin.execute(text(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true'))
+    await engine.dispose()
+    assert [503, 200] == [answer.status_code for answer in gone]
+    assert (503, "unreachable") == (ready.status_code, ready.json()["database"])
+    assert 202 == (await hook.send(an_event())).status_code
+
+
+async def _changed(hook: Hook) -> httpx2.Response:
+    """Ask until the last answer is no longer remembered."""
+    deadline = time.monotonic() + 5
+    while (answer := await hook.get("/readyz")).status_code == 200:
+        assert time.monotonic() < deadline
+    return answer
+
+
+async def test_ready_says_what_can_be_done(light_hook: Hook) -> None:
+    """Without Temporal deliveries are taken, so it is ready, and says what is missing."""
+    answers = [await light_hook.get(path) for path in ("/healthz", "/readyz")]
+    assert [200, 200] == [answer.status_code for answer in answers]
+    assert {"database": "ok", "server": "unreachable"} == answers[1].json()
