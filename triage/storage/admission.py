@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -141,7 +141,10 @@ class Admission:
             answer = await _known(connection, subject, content, newest)
             if answer is None:
                 version = newest["version"] + 1 if newest else 1
-                answer = await self._accept(connection, subject, content, version, now)
+                # With the delivery's id no restored or second store ever names another text so.
+                parts = (subject.key, str(version), delivery.delivery_id)
+                row = _row(subject, content, version, short_hash("request", *parts), now)
+                answer = await self._accept(connection, subject, row, content.document)
             await _conclude(connection, delivery, subject, answer)
         return answer
 
@@ -171,25 +174,13 @@ class Admission:
             await connection.execute(select(func.pg_advisory_xact_lock(number)))
 
     async def _accept(
-        self,
-        connection: AsyncConnection,
-        subject: Subject,
-        content: Content,
-        version: int,
-        now: datetime,
+        self, connection: AsyncConnection, subject: Subject, row: dict[str, Any], document: bytes
     ) -> Answer:
+        now, key = row["created_at"], row["request_key"]
         await _supersede(connection, subject, now, None)
-        key = short_hash("request", subject.key, str(version))
-        expires_at = now + self._retention
-        await keep(
-            connection,
-            key,
-            DocumentKind.REQUEST,
-            content.document,
-            now=now,
-            expires_at=expires_at,
-        )
-        await insert_first(connection, requests, _row(subject, content, version, key, now))
+        kind, expires_at = DocumentKind.REQUEST, now + self._retention
+        await keep(connection, key, kind, document, now=now, expires_at=expires_at)
+        await connection.execute(insert(requests).values(**row))
         return Answer(meaning=Meaning.ACCEPTED, request_key=key)
 
 
