@@ -107,7 +107,7 @@ class GitHubApi(TrackerApi):
             case ["commits"]:
                 return self._with("contents", caller, [shapes.commit(repository)])
             case ["contents", *path]:
-                return self._file(caller, repository, "/".join(path))
+                return self._file(request, caller, repository, "/".join(path))
             case ["issues", number, *what]:
                 found = self.world.find(repository, number)
                 if found is None:
@@ -120,9 +120,10 @@ class GitHubApi(TrackerApi):
             return _problem(404, "Not Found")
         return Response.of(value)
 
-    def _file(self, caller: Caller, repository: str, path: str) -> Response:
+    def _file(self, request: Request, caller: Caller, repository: str, path: str) -> Response:
+        """Answer for the one commit that there is: what names none may be about another."""
         found = self.files.get((repository, path))
-        if found is None:
+        if found is None or request.query.get("ref") != shapes.head(repository):
             return _problem(404, "Not Found")
         value: Any = found
         if isinstance(found, bytes):

@@ -248,6 +248,15 @@ async def test_an_issue_that_goes_between_the_reads_and_the_write_is_refused(
     assert not [r for r in await end.control.requests() if "other" in r["path"]]
 
 
+async def test_a_lock_is_seen_before_anything_is_sent(end: GitHubEnd) -> None:
+    """What the reads show need not be refused by GitHub."""
+    await end.locks()
+    with pytest.raises(TrackerRefused) as error:
+        await _add(end)
+    assert "issue_locked" == error.value.code
+    assert [] == await end.control.requests("POST")
+
+
 async def test_a_lock_is_neither_a_rate_limit_nor_a_lack_of_rights(end: GitHubEnd) -> None:
     """Locked between the reads and the write, GitHub says 403, and that is told apart."""
     adding = await _while_it_reads(end, "bug")

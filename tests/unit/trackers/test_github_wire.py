@@ -269,9 +269,18 @@ async def test_a_write_needs_a_right_of_its_own(end: GitHubEnd) -> None:
     assert 1 == len(await end.control.requests())
 
 
-async def test_an_address_that_is_not_listened_on_is_an_answer() -> None:
-    """A machine that is not there is unavailable, and no failure of its own kind."""
+async def test_an_address_that_is_not_listened_on_is_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine that is not there is unavailable, no failure of its own kind, and tried once."""
+    steps: list[str] = []
+
+    async def note(_call: object, event: str, _info: object) -> None:
+        steps.append(event)
+
+    monkeypatch.setattr(github_wire._Call, "trace", note)
     wire = Wire(address="http://127.0.0.1:9", request_seconds=2)
     async with github_wire.connected(wire, Secret(token="x")) as talk:
         with pytest.raises(TrackerUnavailable):
             await talk.get("/user", {})
+    assert 1 == steps.count("connection.connect_tcp.started")
