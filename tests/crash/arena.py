@@ -18,7 +18,7 @@ from sqlalchemy import make_url
 from tests.crash.cells import Database, Kind, Spec
 from tests.crash.leftovers import play_leftover, settled_undisturbed
 from tests.crash.plays import Seen, play, undisturbed
-from tests.crash.records import Record, differences
+from tests.crash.records import Record, Traces, differences
 from tests.crash.scenarios import Scenario
 from tests.crash.scene import Cell, Ground, make_template
 from tests.crash.starts import play_start
@@ -53,6 +53,11 @@ class Arena:
         return await self._records[name]
 
     async def _undisturbed(self, name: str, kind: Kind, scenario: Scenario) -> object:
+        record = await self._play_undisturbed(name, kind, scenario)
+        assert not isinstance(record, Traces) or [] == record.findings
+        return record
+
+    async def _play_undisturbed(self, name: str, kind: Kind, scenario: Scenario) -> object:
         async with self.ground.cell(name, scenario) as cell:
             match kind:
                 case Kind.LOOP:

@@ -192,7 +192,7 @@ WAYS: Final[Sequence[tuple[Action, Database]]] = (
 """How a place is disturbed; the first two meet both actions and both databases."""
 
 STRIDE: Final[Mapping[Stage, int]] = {
-    Stage.DECIDING: 4,
+    Stage.DECIDING: 5,
     Stage.WRITING: 3,
     Stage.BRANCHING: 3,
     Stage.LOOPING: 6,

@@ -24,6 +24,9 @@ from triage.storage.errors import StorageUnavailable
 WAITING: Final = Place("waiting")
 """No fault point: the run waits for a person, and nobody does anything."""
 
+LOCKED_SECONDS: Final = 3.0
+"""After so long a wait for its lock, a database is said to be locked."""
+
 FIRST_BYTE: Final = Place("wire.sending")
 """Between the last look at anything and the first byte: a request that nothing can call back."""
 
@@ -148,7 +151,7 @@ async def _frozen_with_the_database(subject: Subject, place: Place) -> Seen:
 
 async def see_that_nobody_can_write(cell: Cell) -> None:
     """Find the database locked, as every other worker does."""
-    store = await Store.open(cell.settings.database_url, transaction_seconds=0.5)
+    store = await Store.open(cell.settings.database_url, transaction_seconds=LOCKED_SECONDS)
     try:
         with suppress(StorageUnavailable):
             async with store.write():
