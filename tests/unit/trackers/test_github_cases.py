@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -36,6 +37,14 @@ def _act(end: GitHubEnd, action: Action, **more: object) -> None:
     """Let a person do something at this very moment, between two of our requests."""
     values = {"actor": "bob", "repository": end.repository, **more}
     end.github.api.act(Change(action=action, **values))  # type: ignore[arg-type] # any field
+
+
+def _many(end: GitHubEnd, names: list[str], *, on: int) -> None:
+    """Give the repository many labels at once, and the issue the first of them."""
+    change = partial(Change, actor="bob", repository=end.repository)
+    defined = [change(action=Action.LABEL_DEFINED, label=name) for name in names]
+    put = [change(action=Action.LABELED, issue=NUMBER, label=name) for name in names[:on]]
+    end.github.api.commit([*defined, *put])
 
 
 async def _while_it_reads(end: GitHubEnd, *labels: str) -> asyncio.Task[LabelsAdded]:
@@ -116,19 +125,14 @@ async def test_a_name_of_several_words_is_one_label(end: GitHubEnd) -> None:
 async def test_labels_of_later_pages_are_known_and_stay(end: GitHubEnd) -> None:
     """A label beyond the first page can be added, and none that is on the issue is lost."""
     names = [f"label-{number:03}" for number in range(120)]
-    for name in names:
-        _act(end, Action.LABEL_DEFINED, label=name)
-    for name in names[:60]:
-        _act(end, Action.LABELED, issue=NUMBER, label=name)
+    _many(end, names, on=60)
     assert ("label-119",) == (await _add(end, "label-119")).added
     assert set(names[:60]) | {"label-119"} == set((await issue_of(end)).labels)
 
 
 async def test_an_issue_with_a_hundred_labels_takes_no_more(end: GitHubEnd) -> None:
     """That is seen before it is tried; what is there already is no reason to refuse."""
-    for number in range(100):
-        _act(end, Action.LABEL_DEFINED, label=f"label-{number}")
-        _act(end, Action.LABELED, issue=NUMBER, label=f"label-{number}")
+    _many(end, [f"label-{number}" for number in range(100)], on=100)
     with pytest.raises(TrackerRefused) as error:
         await _add(end)
     assert "too_many_labels" == error.value.code

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import logging
 import traceback
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -13,9 +15,11 @@ from typing import Any, Final
 import pytest
 from pydantic import SecretStr
 
+from tests.fakes import github_shapes as shapes
 from tests.fakes.commit_log import Action, Change
 from tests.fakes.faults import Fault, refused
 from tests.fakes.http_server import HttpServer, Request, Response
+from tests.fakes.issues import Issue
 from tests.unit.trackers.far_ends import LABELS, NUMBER, TOKEN, GitHubEnd, github_tracker
 from triage.resources import fixtures_path
 from triage.trackers import github_reads, github_wire
@@ -26,7 +30,7 @@ from triage.trackers.base import (
     TrackerUnavailable,
 )
 from triage.trackers.github import GitHubTracker
-from triage.trackers.github_auth import TokenCredential
+from triage.trackers.github_auth import Credentials, TokenCredential
 from triage.trackers.github_wire import Secret, Wire
 
 MODULES: Final = sorted(Path(github_wire.__file__).parent.glob("github*.py"))
@@ -77,6 +81,48 @@ async def test_a_write_is_three_reads_and_one_request(end: GitHubEnd) -> None:
     assert "gzip" == headers["accept-encoding"]
     assert "cookie" not in headers
     assert not {"if-none-match", "if-modified-since"} & headers.keys()
+
+
+class _KeepsOpen:
+    """A server that keeps its connections open, and notes which methods each has carried."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self._answers = answers
+        self.connections: list[list[str]] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer by the last part of a path, until the client goes."""
+        methods: list[str] = []
+        self.connections.append(methods)
+        with suppress(asyncio.IncompleteReadError):
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode("ascii").lower():
+                size = head.partition("content-length: ")[2].partition("\r\n")[0]
+                await reader.readexactly(int(size or "0"))
+                method, path, _ = head.split(" ", 2)
+                methods.append(method)
+                writer.write(self._answer(path.partition("?")[0].rpartition("/")[2]))
+        writer.close()
+
+    def _answer(self, name: str) -> bytes:
+        body = json.dumps(self._answers[name])
+        head = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
+        return f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}".encode("ascii")
+
+
+async def test_the_reads_share_a_connection_and_the_write_has_its_own() -> None:
+    """Where the server keeps connections open, no write goes out on one that it may have closed."""
+    issue = shapes.issue(Issue("acme/shop", NUMBER, "t", "b", "ann"), [])
+    labels = [shapes.label("acme/shop", "bug", 7)]
+    kept = _KeepsOpen({NUMBER: issue, "events": [], "labels": labels})
+    server = await asyncio.start_server(kept.serve, "127.0.0.1", 0)
+    wire = Wire(address=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    one = TokenCredential(SecretStr("x"))
+    tracker = GitHubTracker(wire, Credentials(reads=one, files=one, writes=one))
+    outcome = await tracker.add_labels("acme/shop", NUMBER, ["bug"], by="us", operation_key="op_1")
+    server.close()
+    await server.wait_closed()
+    assert ("bug",) == outcome.added
+    assert [["get", "get", "get"], ["post"]] == kept.connections
 
 
 async def test_no_variable_of_the_environment_matters(
