@@ -31,6 +31,7 @@ def test_everything_is_well(stack: Stack) -> None:
         "tracker",
         "approvals",
         "keyring",
+        "webhooks",
     } == set(rows)
 
 
@@ -117,3 +118,15 @@ def test_what_is_not_built_in(triage: Triage) -> None:
     assert "fail  model" in answer.out
     assert "fail  tracker" in answer.out
     assert "TRIAGE_GITHUB_TOKEN_FILE" in answer.out
+
+
+def test_the_secret_of_deliveries_is_told_by_being_there(triage: Triage) -> None:
+    """Whether there is one, and one before it, and that one alone does not do; never what it is."""
+    secret, name = "s3cret-s3cret-s3cret", "TRIAGE_WEBHOOK_SECRET"
+    given = [{}, {name: secret}, {name: secret, f"{name}_PREVIOUS": secret}]
+    given.append({f"{name}_PREVIOUS": secret})
+    answers = [triage("doctor", "--format", "json", env=env, timeout=30) for env in given]
+    rows = [row for a in answers for row in a.json() if row["check"] == "webhooks"]
+    assert ["ok", "ok", "ok", "fail"] == [row["status"] for row in rows]
+    assert 4 == len({row["detail"] for row in rows})
+    assert all(secret not in answer.out + answer.err for answer in answers)

@@ -102,7 +102,7 @@ async def _within(name: str, check: Awaitable[list[Finding]]) -> list[Finding]:
 
 
 def _adapters(settings: Settings) -> Iterator[Finding]:
-    from triage.cli import keyring_check  # noqa: PLC0415 - as above
+    from triage.cli import keyring_check, webhook_check  # noqa: PLC0415 - as above
     from triage.models.factory import KINDS, known_names  # noqa: PLC0415 - as above
 
     kind = settings.model.partition(":")[0]
@@ -118,3 +118,4 @@ def _adapters(settings: Settings) -> Iterator[Finding]:
     }[settings.local_trust]
     yield Finding("approvals", Level.OK, f"unsigned ones {trust}")
     yield keyring_check.check(settings)
+    yield webhook_check.check(settings)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import socket
-from typing import Final
 
 from triage import logs
 from triage.cli.errors import InputError, StoppedError
 from triage.cli.output import put, say
 from triage.cli.running import run
-from triage.leaving import end_within
 from triage.settings import load_settings
 from triage.web import serving
-
-CLEAN_UP_SECONDS: Final = 30.0
 
 
 def serve(host: str, port: int) -> None:
@@ -32,7 +28,6 @@ def serve(host: str, port: int) -> None:
         try:
             run(serving.serve(settings, listening, lambda: put(f"serving on {where}")))
         except StoppedError:
-            end_within(CLEAN_UP_SECONDS, "serve")
             say("stopped")
 
 
