@@ -11,7 +11,6 @@ from triage.contracts.approval import Review
 from triage.contracts.base import Contract
 from triage.contracts.intent import Intent
 from triage.contracts.payloads import Operation, RunContext
-from triage.contracts.request import TriageRequest
 from triage.contracts.state import PendingView
 from workflows.review_desk import Decided
 from workflows.state import RunState
@@ -59,7 +58,8 @@ class Carried(Contract):
         began: when the run began (ISO 8601, UTC).
         waited_seconds: how long it has waited for people in waits that are over.
         wait: the wait that goes on.
-        edit: an edit that has not been taken up yet.
+        edited: which fields of the request an edit changed that has not been taken up yet; the
+            request is then the edited one.
         unproven: signed reviews that have not been verified yet.
     """
 
@@ -68,5 +68,5 @@ class Carried(Contract):
     began: str
     waited_seconds: float
     wait: Wait | None = None
-    edit: TriageRequest | None = None
+    edited: tuple[str, ...] | None = None
     unproven: tuple[Review, ...] = ()

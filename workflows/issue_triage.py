@@ -42,6 +42,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.review_desk import ReviewDesk
     from workflows.start import (
         MAX_EDIT_VALUES,
+        MAX_REQUEST_BYTES,
         RefusedStart,
         Start,
         read_json,
@@ -112,7 +113,9 @@ class IssueTriage:
             self._desk.refuse(RefusalCode.MALFORMED, workflow.now())
 
     def _edit(self, raw: RawValue) -> None:
-        request = parse_request(read_json(raw, "edit", max_values=MAX_EDIT_VALUES))
+        request = parse_request(
+            read_json(raw, "edit", max_values=MAX_EDIT_VALUES, max_bytes=MAX_REQUEST_BYTES)
+        )
         self._change(request)
 
     def _change(self, request: TriageRequest) -> None:

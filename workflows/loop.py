@@ -77,13 +77,15 @@ class TriageLoop:
         self._waited = timedelta()
         self._wait: Wait | None = None
         self._is_pinned = False
+        self._edited: tuple[str, ...] | None = None
         if start.carried is not None:
             self._restore(start.carried)
 
     def _restore(self, carried: Carried) -> None:
         """Go on where an earlier execution of this run stopped, before any message is handled."""
         self._hold_to(carried.context)
-        self.edit = carried.edit
+        self._edited = carried.edited
+        self.edit = None if carried.edited is None else self.request
         self._desk.unproven.extend(carried.unproven)
         self._began = datetime.fromisoformat(carried.began)
         self._waited = timedelta(seconds=carried.waited_seconds)
@@ -91,21 +93,23 @@ class TriageLoop:
         if carried.wait is not None:
             self._writer.room.enter(carried.wait)
 
-    def carried(self) -> Carried:
-        """Return everything that the next execution of this run needs."""
-        return Carried(
+    def handed_on(self) -> list[Any]:
+        """Return the arguments of the next execution of this run: everything that it needs."""
+        carried = Carried(
             state=self._state,
             context=self._context,
             began=self._began.isoformat(),
             waited_seconds=(self._waited + self._writer.room.waited).total_seconds(),
             wait=self._writer.room.carried(),
-            edit=self.edit,
+            edited=self._changed_by(self.edit) if self.edit is not None else None,
             unproven=tuple(self._desk.unproven),
         )
+        return [self.edit or self.request, self._options, carried]
 
-    def handed_on(self) -> list[Any]:
-        """Return the arguments of the next execution of this run."""
-        return [self.request, self._options, self.carried()]
+    def _changed_by(self, edit: TriageRequest) -> tuple[str, ...]:
+        """Return what an edit changes; one that was carried here had been applied already."""
+        before = self._edited or ()
+        return tuple(dict.fromkeys((*before, *changed_fields(self.request, edit))))
 
     async def run(self) -> Ending:
         """Loop until something ends the run; the ending is not yet in the state.
@@ -220,8 +224,8 @@ class TriageLoop:
     async def _reopen(self, request: TriageRequest) -> Ending | None:
         """Start over with the edited request; steps, retries and spend carry over."""
         self.edit = None
-        before, self.request = self.request, request
-        self._state.reopen(changed_fields(before, request))
+        self._state.reopen(self._changed_by(request))
+        self.request, self._edited = request, None
         self._waited += self._writer.room.waited
         return await self._pin()
 

@@ -6,13 +6,16 @@ Pure. Handlers only hand messages in; the workflow's main loop acts on the decis
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from triage.contracts.approval import REFUSAL_MEANING, RefusalCode, Review, Verdict
 from triage.contracts.base import Contract
 from triage.contracts.state import PendingView, RefusalView, VerdictNote
 from workflows.approval_gate import PendingOperation, Trust, folded, judge
 from workflows.state import WITHDRAWN, RunState
+
+MAX_UNPROVEN: Final = 20
+"""How many signed reviews may wait to be verified: each takes some milliseconds of a run's time."""
 
 Source = Literal["start", "signal", "update"]
 
@@ -102,6 +105,8 @@ class ReviewDesk:
         if not self.needs_proof(review):
             return self.receive(review, "signal", now)
         code = self.check(review, now)
+        if code is None and (review in self.unproven or len(self.unproven) >= MAX_UNPROVEN):
+            code = RefusalCode.DUPLICATE
         if code is None:
             self.unproven.append(review)
         return code

@@ -25,6 +25,10 @@ MAX_START_VALUES: Final = 100_000
 MAX_EDIT_VALUES: Final = 20_000
 """How many values a message may hold: a workflow task has two seconds for all that arrived, and a
 message of two mebibytes made of nothing but brackets takes one of them to read."""
+MAX_REQUEST_BYTES: Final = 1_310_720
+MAX_OPTIONS_BYTES: Final = 131_072
+"""How large a start may be: a run that continues as new sends both again, with what it knows, and
+the server takes two mebibytes."""
 MAX_REVIEW_BYTES: Final = 65_536
 """How large a review may be; an envelope with everything in it takes half of it."""
 
@@ -81,7 +85,9 @@ def read_start(args: Sequence[Any], *, goes_on: bool = False) -> Start | Refused
             raise ContractError(f"expected a request and optional options, got {len(args)} inputs")
         raw = read_json(args[0], "request")
         request_id = claimed_request_id(raw)
-        options = parse_options(read_json(args[1], "options") if len(args) > 1 else None)
+        _check_size(args[0], "request", MAX_REQUEST_BYTES)
+        given = args[1] if len(args) > 1 else None
+        options = parse_options(read_json(given, "options", max_bytes=MAX_OPTIONS_BYTES))
         return Start(request=parse_request(raw), options=options, carried=carried)
     except ContractError as error:
         return RefusedStart(request_id=request_id, reason=str(error))
@@ -122,8 +128,8 @@ def read_json(
     if encoding != b"json/plain":
         raise ContractError(f"{what} must be a json/plain payload")
     data = value.payload.data
-    if max_bytes is not None and len(data) > max_bytes:
-        raise ContractError(f"{what} is larger than {max_bytes} bytes")
+    if max_bytes is not None:
+        _check_size(value, what, max_bytes)
     if _holds_more_than(data, max_values):
         raise ContractError(f"{what} holds more than {max_values} values")
     return parse_json(data, what)
@@ -136,6 +142,11 @@ def read_review_json(value: Any, what: str) -> JsonValue:  # noqa: ANN401 - what
         ContractError: it is not one JSON payload, or too large a one.
     """
     return read_json(value, what, max_bytes=MAX_REVIEW_BYTES)
+
+
+def _check_size(value: object, what: str, max_bytes: int) -> None:
+    if isinstance(value, RawValue) and len(value.payload.data) > max_bytes:
+        raise ContractError(f"{what} is larger than {max_bytes:,} bytes")
 
 
 def _holds_more_than(data: bytes, limit: int) -> bool:

@@ -229,7 +229,10 @@ class Writer:
         self._state.sent[operation.operation_id] = operation.digest
         try:
             result = await calls.write(operation.tool, request)
-        except ActivityError:
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                # The run is over; what became of the write is settled without it.
+                raise
             result = WriteResult(outcome=WriteOutcome.UNKNOWN, detail="the outcome is not known")
         return self._settled(intent, operation, result)
 

@@ -195,3 +195,21 @@ async def test_one_person_stays_one_person(world: World) -> None:
         assert "duplicate" == await refusal_of(run.update(again))
         assert (await run.review("approve", approver="bob")).accepted
         assert Status.COMPLETED is (await run.response()).status
+
+
+async def test_the_largest_run_can_be_carried(world: World) -> None:
+    """A long request, long names and an edit that has just come still fit into one start."""
+    body = "\u00fc" * 600_000
+    script = [lookup(), label(), label()]
+    run = await world.start(*script, mode="approve", request=a_request(body=body))
+    good = envelope(await run.waiting_at(6))
+    long_name = "\u4eba" * 190
+    for number in range(60):
+        await run.signal("approve", {**good, "version": 1, "approver": f"{long_name}{number}"})
+    await _flood(run, JUNK)
+    await run.reaches(lambda state: state.refusals_total == JUNK + 60)
+    assert (await run.handle.describe()).run_id != run.handle.first_execution_run_id
+    await run.signal("edit", a_request(body=body, title="Edited"))
+    await run.waiting_at(9)
+    assert [] == await run.task_failures()
+    await run.handle.terminate()

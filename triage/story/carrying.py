@@ -58,9 +58,7 @@ def _learn(memory: Memory, carried: Fields, state: Fields) -> None:
     for note in _reviews(_items(state, "verdicts")):
         memory.desk.verdicts[note.operation_id, note.version] = note
     memory.desk.unproven = list(_reviews(_items(carried, "unproven")))
-    if carried.fields("edit").readable:
-        memory.learn_request(carried.fields("edit"))
-        memory.edited = True
+    memory.edited = carried.value("edited") is not None
     if carried.fields("wait").readable:
         _go_on_waiting(memory, carried.fields("wait"))
 

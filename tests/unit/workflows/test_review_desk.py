@@ -17,7 +17,7 @@ from tests.unit.workflows.builders import (
 from triage.contracts.approval import RefusalCode, Verdict
 from triage.contracts.state import OperationView
 from workflows.approval_gate import Trust
-from workflows.review_desk import Decided, ReviewDesk
+from workflows.review_desk import MAX_UNPROVEN, Decided, ReviewDesk
 from workflows.state import RunState
 
 
@@ -238,3 +238,17 @@ def test_who_signed_is_known_to_the_next_execution(state: RunState) -> None:
     assert desk.receive(renamed, "signal", IN_TIME, "user-1") is RefusalCode.DUPLICATE
     assert desk.receive(renamed, "signal", IN_TIME, "user-2") is None
     assert desk.decided is not None
+
+
+def test_signed_reviews_do_not_pile_up(desk: ReviewDesk) -> None:
+    """The same one waits once, and only so many wait to be verified; the rest is refused."""
+    desk.trust = Trust(local=False, author=None)
+    signed = [
+        a_review(approver=f"p{number}", digest=DIGEST).model_copy(update={"token": "a.b.c"})
+        for number in range(MAX_UNPROVEN + 1)
+    ]
+    assert desk.take(signed[0], IN_TIME) is None
+    assert desk.take(signed[0], IN_TIME) is RefusalCode.DUPLICATE
+    assert [None] * (MAX_UNPROVEN - 1) == [desk.take(one, IN_TIME) for one in signed[1:-1]]
+    assert desk.take(signed[-1], IN_TIME) is RefusalCode.DUPLICATE
+    assert MAX_UNPROVEN == len(desk.unproven)

@@ -17,7 +17,14 @@ from tests.unit.contracts.strategies import JSON_VALUES, PROPERTY, short
 from triage.contracts.base import MAX_REQUEST_ID_CHARS, ContractError
 from triage.contracts.options import Mode, RunOptions
 from triage.contracts.request import parse_request
-from workflows.start import RefusedStart, Start, read_json, read_start
+from workflows.start import (
+    MAX_OPTIONS_BYTES,
+    MAX_REQUEST_BYTES,
+    RefusedStart,
+    Start,
+    read_json,
+    read_start,
+)
 
 REQUEST: dict[str, JsonValue] = {
     "request_id": "ISSUE-101",
@@ -217,3 +224,25 @@ def test_anything_is_a_start_or_a_refusal(args: list[RawValue]) -> None:
         start.request_id.encode("utf-8")
     else:
         assert isinstance(start, Start)
+
+
+def _payload(value: JsonValue, padding: int) -> RawValue:
+    data = json.dumps(value).encode() + b" " * padding
+    return RawValue(Payload(metadata={"encoding": b"json/plain"}, data=data))
+
+
+@pytest.mark.parametrize("what", ["request", "options"])
+def test_a_start_that_could_not_be_sent_again_is_refused(what: str) -> None:
+    """A run that continues as new sends its start again, so it is bounded, and its id is known."""
+    limits = {"request": MAX_REQUEST_BYTES, "options": MAX_OPTIONS_BYTES}
+    values: dict[str, JsonValue] = {"request": REQUEST, "options": {}}
+    for over in (0, 1):
+        padding = {what: limits[what] - len(json.dumps(values[what])) + over}
+        args = [_payload(values[name], padding.get(name, 0)) for name in values]
+        start = read_start(args)
+        assert bool(over) is isinstance(start, RefusedStart)
+    assert isinstance(start, RefusedStart)
+    assert ("ISSUE-101", f"{what} is larger than {limits[what]:,} bytes") == (
+        start.request_id,
+        start.reason,
+    )
