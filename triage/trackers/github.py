@@ -132,6 +132,7 @@ class GitHubTracker:
             TrackerRefused: nothing was done, or perhaps a part (`UNCERTAIN_CODES`).
         """
         place, writes = issue_place(repository, number), self._rights.required_writes()
+        send_by = self._wire.send_by()
         async with nothing_sent_yet():
             await self._turns.take()
             made = await self._plan(place, labels)
@@ -145,6 +146,7 @@ class GitHubTracker:
                 about="issue",
                 body={"labels": [label.name for label in made.wanted]},
                 headers={OPERATION_HEADER: operation_key, "user-agent": by},
+                send_by=send_by,
             )
         return settled(made, read_list(LABELS, reply.value, writing=True))
 

@@ -171,7 +171,7 @@ class Credentials:
 async def _token(talk: Conversation, installation: int, body: dict[str, JsonValue]) -> Reply:
     """Ask for a token: that changes nothing that anybody sees."""
     names = {"installation": str(installation)}
-    return await talk.send("POST", _TOKENS, names, about="repository", body=body, writing=False)
+    return await talk.send("POST", _TOKENS, names, about="repository", body=body)
 
 
 def _by_name(place: Place) -> dict[str, JsonValue]:

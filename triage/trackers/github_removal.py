@@ -62,7 +62,7 @@ async def remove_own_label(
     Raises:
         TrackerError: its kind says what is known of the effect.
     """
-    writes = rights.required_writes()
+    writes, send_by = rights.required_writes(), wire.send_by()
     async with nothing_sent_yet():
         async with reading(wire, rights.reads, own.place, app_id) as reads:
             spelt, last = await _look(reads, own)
@@ -72,7 +72,7 @@ async def remove_own_label(
             if last is None or last.created_at < own.since or not await _ours(talk, last, app_id):
                 return Removal.NOT_OURS
     async with talking(wire, writes, own.place) as talk:
-        return await _remove(talk, own.place, spelt, headers)
+        return await _remove(talk, own.place, spelt, headers, send_by)
 
 
 async def _look(reads: Reads, own: OwnLabel) -> tuple[str | None, Event | None]:
@@ -96,11 +96,11 @@ async def _ours(talk: Conversation, event: Event, app_id: str | None) -> bool:
 
 
 async def _remove(
-    talk: Conversation, place: Place, label: str, headers: Mapping[str, str]
+    talk: Conversation, place: Place, label: str, headers: Mapping[str, str], send_by: float
 ) -> Removal:
     names = {**place.variables, "label": label}
     try:
-        await talk.send("DELETE", _LABEL, names, about="issue", headers=headers)
+        await talk.send("DELETE", _LABEL, names, about="issue", headers=headers, send_by=send_by)
     except TrackerRefused as error:
         # The issue was there a moment ago: somebody took the label off since.
         if error.code == "issue_not_found":

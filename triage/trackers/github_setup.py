@@ -23,10 +23,12 @@ from triage.trackers.github_auth import (
     Credentials,
     TokenCredential,
 )
-from triage.trackers.github_wire import REQUEST_SECONDS, Wire
+from triage.trackers.github_wire import REQUEST_SECONDS, WRITE_SECONDS, Wire
 
-CALLS_A_LEASE: Final = 4
+REQUESTS_A_LEASE: Final = 4
 """So many requests fit into a lease, each as long as it may be."""
+WRITES_A_LEASE: Final = 3
+"""So many calls of a method that writes do, up to where the request is sent."""
 
 
 def open_github(settings: Settings) -> GitHubTracker:
@@ -48,8 +50,12 @@ def open_github(settings: Settings) -> GitHubTracker:
 
 def wire_of(settings: Settings) -> Wire:
     """Return where GitHub is, and how long one request may take."""
-    seconds = min(REQUEST_SECONDS, settings.lease_seconds / CALLS_A_LEASE)
-    return Wire(address=settings.github_base_url, request_seconds=seconds)
+    lease = settings.lease_seconds
+    return Wire(
+        address=settings.github_base_url,
+        request_seconds=min(REQUEST_SECONDS, lease / REQUESTS_A_LEASE),
+        write_seconds=min(WRITE_SECONDS, lease / WRITES_A_LEASE),
+    )
 
 
 def app_of(settings: Settings) -> App | None:

@@ -27,6 +27,7 @@ from triage.trackers.github_answers import problem_of
 
 API_VERSION: Final = "2022-11-28"
 REQUEST_SECONDS: Final = 10.0
+WRITE_SECONDS: Final = 20.0
 MAX_ANSWER_BYTES: Final = 4 * 1_048_576
 AGENT: Final = "bounded-triage"
 
@@ -42,11 +43,18 @@ class Wire:
     Attributes:
         address: as `triage.addresses.api_address` gives it.
         request_seconds: from the connection to the last byte of the answer.
+        write_seconds: from the call of a method that writes to the first byte of that request.
         max_bytes: of an answer, after decompression.
     """
 
     address: str
     request_seconds: float = REQUEST_SECONDS
+    write_seconds: float = WRITE_SECONDS
+
+    def send_by(self) -> float:
+        """Return until when a write that begins now may be sent, by the loop's clock."""
+        return asyncio.get_running_loop().time() + self.write_seconds
+
     max_bytes: int = MAX_ANSWER_BYTES
 
 
@@ -97,7 +105,7 @@ class Conversation:
         Raises:
             TrackerError: nothing that can be used was answered.
         """
-        call = _Call(self.wire, about=about, writing=False)
+        call = _Call(self.wire, about=about)
         return await self._ask(call, "GET", template, {**names, **(query or {})})
 
     async def send(
@@ -109,14 +117,17 @@ class Conversation:
         about: str,
         body: JsonValue = None,
         headers: Mapping[str, str] | None = None,
-        writing: bool = True,
+        send_by: float | None = None,
     ) -> Reply:
-        """Send something; with `writing`, what is not answered may have happened.
+        """Send something.
+
+        With `send_by` it is a write: what is not answered may have happened, and after that time,
+        by the loop's clock, its first byte is not sent any more.
 
         Raises:
             TrackerError: its kind says what is known of the effect.
         """
-        call = _Call(self.wire, about=about, writing=writing)
+        call = _Call(self.wire, about=about, send_by=send_by)
         return await self._ask(call, method, template, names, body, headers)
 
     async def _ask(
@@ -151,11 +162,12 @@ class Conversation:
 class _Call:
     """What is known of one request while it is under way."""
 
-    def __init__(self, wire: Wire, *, about: str, writing: bool) -> None:
+    def __init__(self, wire: Wire, *, about: str, send_by: float | None = None) -> None:
         self.about = about
-        self.writing = writing
+        self.writing = send_by is not None
         self._wire = wire
         self._deadline = asyncio.get_running_loop().time() + wire.request_seconds
+        self._send_by = self._deadline if send_by is None else min(send_by, self._deadline)
         self._sent = False
         self._why = "GitHub did not answer"
 
@@ -190,7 +202,7 @@ class _Call:
                 self._stop("the API's name leads to an address that is not asked")
         elif event.endswith(".send_request_headers.started"):
             # A process that stood still finds out here, before a timer could tell it.
-            if asyncio.get_running_loop().time() >= self._deadline:
+            if asyncio.get_running_loop().time() >= self._send_by:
                 self._stop("it was too late to send the request")
             self._sent = True
 

@@ -183,6 +183,7 @@ def github_tracker(
     app: App | None = None,
     token: str = TOKEN,
     request_seconds: float = 5.0,
+    write_seconds: float = 20.0,
     max_bytes: int = 4_000_000,
     write_spacing_seconds: float = 0.0,
 ) -> GitHubTracker:
@@ -190,6 +191,7 @@ def github_tracker(
     wire = Wire(
         address=github.control.api + github.api.prefix,
         request_seconds=request_seconds,
+        write_seconds=write_seconds,
         max_bytes=max_bytes,
     )
     return GitHubTracker(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from email.utils import formatdate
-from time import monotonic, time
+from time import time
 from typing import Any
 
 import pytest
@@ -25,13 +25,12 @@ from tests.fakes.faults import (
     without_effect,
     wrong_type,
 )
-from tests.unit.trackers.far_ends import LABELS, NUMBER, GitHubEnd, github_tracker
+from tests.unit.trackers.far_ends import NUMBER, GitHubEnd, github_tracker
 from triage.trackers.base import (
     IssueNotFound,
     LabelsAdded,
     TrackedIssue,
     TrackerRefused,
-    TrackerTimeout,
     TrackerUnavailable,
 )
 from triage.trackers.github import GitHubTracker
@@ -169,25 +168,6 @@ async def test_an_unclear_answer_means_that_it_may_have_happened(
     assert 1 == len(await end.control.requests("POST"))
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        dropped_before(Reply.SILENCE),
-        dropped_after(Reply.SILENCE),
-        Fault(reply=Reply.DRIP),
-        Fault(after_ms=5_000),
-    ],
-    ids=["silent", "silent after", "drip", "slow after"],
-)
-async def test_one_deadline_covers_everything(end: GitHubEnd, fault: Fault) -> None:
-    """A write that is not answered in time is neither done nor not done, also when bytes drip."""
-    await end.control.plan(fault)
-    began = monotonic()
-    with pytest.raises(TrackerTimeout):
-        await _add(end, tracker=github_tracker(end.github, request_seconds=0.8))
-    assert monotonic() - began < 4
-
-
 async def test_a_late_commit_happens_after_the_failure(end: GitHubEnd) -> None:
     """GitHub drops the connection now and adds the label a moment later."""
     await end.control.plan(late(800))
@@ -246,14 +226,6 @@ async def test_what_fails_before_the_write_is_sent_did_nothing(
         await _add(end, tracker=github_tracker(end.github, request_seconds=0.8))
     assert not error.value.effect_possible
     assert [] == await end.control.requests("POST")
-
-
-async def test_a_read_that_is_not_answered_says_so(end: GitHubEnd) -> None:
-    """Reading an issue has a deadline too."""
-    await end.control.plan(dropped_before(Reply.SILENCE, **READS))
-    tracker = github_tracker(end.github, request_seconds=0.5)
-    with pytest.raises(TrackerTimeout):
-        await tracker.get_issue(end.repository, NUMBER)
 
 
 @pytest.mark.parametrize(
@@ -328,64 +300,6 @@ async def test_a_long_text_is_read_whole(end: GitHubEnd, chars: int) -> None:
         found = await end.over_github.get_issue(end.repository, NUMBER)
         assert isinstance(found, TrackedIssue)
         assert "ü" * chars == found.body
-
-
-async def test_a_write_that_is_cancelled_before_it_was_sent_says_so(end: GitHubEnd) -> None:
-    """Whoever ends the call while it still reads learns that nothing was done."""
-    await end.control.plan(Fault(before_ms=5_000, **ISSUE))
-    with pytest.raises(TrackerUnavailable) as error:
-        async with asyncio.timeout(0.3):
-            await _add(end)
-    assert not error.value.effect_possible
-    assert [] == await end.control.requests("POST")
-
-
-async def test_a_write_that_is_cancelled_after_it_was_sent_proves_nothing(end: GitHubEnd) -> None:
-    """Then the caller's own timeout is all that is known."""
-    await end.control.plan(Fault(after_ms=5_000))
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(1.0):
-            await _add(end)
-    assert ["bug"] == await _labelled(end)
-
-
-async def test_a_process_that_was_stopped_too_long_sends_nothing(
-    end: GitHubEnd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The deadline is looked at right before the first byte, not only by a timer."""
-    from triage.trackers import github_wire  # noqa: PLC0415 - only this test looks inside
-
-    peers: list[str] = []
-
-    def stand_still(address: str, peer: str) -> bool:
-        peers.append(peer)
-        deadline = monotonic() + 1.0
-        # The three before it read.
-        while len(peers) == 4 and monotonic() < deadline:
-            pass
-        return True
-
-    monkeypatch.setattr(github_wire, "may_connect", stand_still)
-    tracker = github_tracker(end.github, request_seconds=0.8)
-    with pytest.raises(TrackerUnavailable) as error:
-        await _add(end, tracker=tracker)
-    assert (False, 4) == (error.value.effect_possible, len(peers))
-    assert [] == await end.control.requests("POST")
-
-
-async def test_writes_keep_a_distance(end: GitHubEnd) -> None:
-    """GitHub asks for a second between two writes; too long a queue is told to come back."""
-    tracker = github_tracker(end.github, write_spacing_seconds=0.4)
-    began = monotonic()
-    for label in LABELS:
-        await _add(end, label, tracker=tracker)
-    assert monotonic() - began >= 0.8
-    busy = github_tracker(end.github, write_spacing_seconds=30)
-    await _add(end, tracker=busy)
-    with pytest.raises(TrackerUnavailable) as error:
-        await _add(end, tracker=busy)
-    assert not error.value.effect_possible
-    assert 20 < (error.value.retry_after_seconds or 0) <= 30
 
 
 def test_only_two_statuses_are_a_success() -> None:

@@ -231,6 +231,7 @@ def test_a_request_takes_less_than_a_lease() -> None:
     short = open_github(Settings(github_token=SecretStr("t"), lease_seconds=8))
     usual = open_github(Settings(github_token=SecretStr("t")))
     assert (2, 10) == (short._wire.request_seconds, usual._wire.request_seconds)
+    assert (8 / 3, 20) == (short._wire.write_seconds, usual._wire.write_seconds)
 
 
 async def test_github_is_opened_where_it_is_set_up(store: Store) -> None:

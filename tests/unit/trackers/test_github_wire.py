@@ -20,6 +20,7 @@ from tests.fakes.commit_log import Action, Change
 from tests.fakes.faults import Fault, refused
 from tests.fakes.http_server import HttpServer, Request, Response
 from tests.fakes.issues import Issue
+from tests.unit.trackers import keys
 from tests.unit.trackers.far_ends import LABELS, NUMBER, TOKEN, GitHubEnd, github_tracker
 from triage.resources import fixtures_path
 from triage.trackers import github_reads, github_wire
@@ -330,3 +331,22 @@ async def test_an_address_that_is_not_listened_on_is_an_answer(
         with pytest.raises(TrackerUnavailable):
             await talk.get("/user", {})
     assert 1 == steps.count("connection.connect_tcp.started")
+
+
+async def test_a_machine_that_cannot_prove_its_name_is_told_nothing(tmp_path: Path) -> None:
+    """Its certificate is checked before the first byte, so no token and no write gets there."""
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read(1))
+        writer.close()
+
+    context = keys.untrusted_server(tmp_path)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    wire = Wire(address=f"https://localhost:{server.sockets[0].getsockname()[1]}")
+    async with github_wire.connected(wire, Secret(token="x")) as talk:
+        with pytest.raises(TrackerUnavailable) as error:
+            await talk.send("POST", "/user", {}, about="issue", body={}, send_by=wire.send_by())
+    server.close()
+    await server.wait_closed()
+    assert (False, []) == (error.value.effect_possible, heard)
