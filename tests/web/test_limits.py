@@ -71,6 +71,26 @@ async def test_a_body_that_does_not_arrive_is_given_up(
         writer.close()
 
 
+async def test_strangers_fill_no_memory(light_hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past what all bodies together may have, 503 and when to come again; then there is room."""
+    body = encoded(an_event())
+    monkeypatch.setattr("triage.web.app.MAX_HELD_BYTES", len(body))
+    for _ in range(2):
+        answer = await light_hook.post(body + b" ")
+        assert (503, "crowded") == (answer.status_code, answer.json()["code"])
+        assert int(answer.headers["Retry-After"]) > 0
+    assert 202 == (await light_hook.post(body)).status_code
+    reader, writer = await _connection(light_hook)
+    writer.write(b"POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx")
+    await writer.drain()
+    while (await light_hook.post(body)).status_code == 202:
+        pass
+    writer.close()
+    while (await light_hook.post(body)).status_code == 503:
+        pass
+    assert b"" == await reader.read()
+
+
 NO_DELIVERIES: Final = (
     b"",
     b"[]",

@@ -166,10 +166,16 @@ async def test_after_a_run_only_a_new_text_starts_another(
     assert 2 == len(await reaching.requests())
 
 
-async def test_a_run_that_was_started_is_found_again(world: World, reaching: Hook) -> None:
+@pytest.mark.parametrize("ends", [False, True], ids=["goes on", "ended"])
+async def test_a_run_that_was_started_is_found_again(
+    world: World, reaching: Hook, tmp_path: Path, ends: bool
+) -> None:
     """A request whose start was not recorded is repeated, rejected, and counts as started."""
     await reaching.send(an_event())
     [first] = await started(reaching)
+    if ends:
+        async with altered_world(world, queue=_queue(tmp_path)):
+            await _response(world.client, first["workflow_id"])
     await _forget(reaching.store, first["request_key"])
     [again] = await started(reaching)
     names = ("workflow_id", "run_id", "state")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Final, Self
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,6 +20,10 @@ from triage.web.signatures import HEADER
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024
 """GitHub's largest issues twice (an edit carries the text before), with every letter escaped."""
 
+MAX_HELD_BYTES: Final = 64 * 1024 * 1024
+"""What all bodies may have at one moment, signed or not: strangers fill no memory."""
+
+CROWDED_PAUSE_SECONDS: Final = 5
 BODY_SECONDS: Final = 5.0
 READY_SECONDS: Final = 1.0
 """How old an answer about the database and the server may be: strangers may ask, too."""
@@ -36,10 +40,12 @@ def make_app(intake: Intake, checks: Checks, body_seconds: float = BODY_SECONDS)
         checks: what `/readyz` asks, by name; without ``database`` nothing can be taken.
         body_seconds: how long a delivery may take to arrive.
     """
+    held = _Held()
 
     async def deliver(request: Request) -> Response:
         began = time.monotonic()
-        reply = await _received(request, intake, body_seconds)
+        with _Body(held) as body:
+            reply = await _received(request, body, intake, body_seconds)
         extra = {
             "status": reply.status,
             "outcome": reply.outcome,
@@ -80,20 +86,66 @@ class Readiness:
         return JSONResponse(told, status_code=200 if self._found["database"] else 503)
 
 
-async def _received(request: Request, intake: Intake, body_seconds: float) -> Reply:
+class _CrowdedError(Exception):
+    """Too much is arriving at the same time."""
+
+
+class _Held:
+    """How many bytes of bodies this process holds."""
+
+    size = 0
+
+
+class _Body:
+    """One body while it is worked on, counted among all."""
+
+    def __init__(self, held: _Held) -> None:
+        self._held = held
+        self._bytes = bytearray()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._held.size -= len(self._bytes)
+        self._bytes.clear()
+
+    async def read(self, request: Request) -> bytes | None:
+        """Return the body, or None as soon as it is plain that it is too large.
+
+        Raises:
+            _CrowdedError: others fill the room.
+        """
+        announced = request.headers.get("content-length", "0")
+        if not announced.isdecimal() or int(announced[:20]) > MAX_BODY_BYTES:
+            return None
+        async for chunk in request.stream():
+            if len(self._bytes) + len(chunk) > MAX_BODY_BYTES:
+                return None
+            if self._held.size + len(chunk) > MAX_HELD_BYTES:
+                raise _CrowdedError
+            self._held.size += len(chunk)
+            self._bytes += chunk
+        return bytes(self._bytes)
+
+
+async def _received(request: Request, body: _Body, intake: Intake, seconds: float) -> Reply:
     try:
-        async with asyncio.timeout(body_seconds):
-            body = await _body(request)
+        async with asyncio.timeout(seconds):
+            content = await body.read(request)
     except TimeoutError:
         return Reply(status=408, outcome="refused", code="slow")
     except ClientDisconnect:
         return Reply(status=400, outcome="refused", code="cut")
-    if body is None:
+    except _CrowdedError:
+        pause = CROWDED_PAUSE_SECONDS
+        return Reply(status=503, outcome="refused", code="crowded", retry_after=pause)
+    if content is None:
         return Reply(status=413, outcome="refused", code="size")
     headers = request.headers
     return await intake.take(
         Received(
-            body=body,
+            body=content,
             signatures=headers.getlist(HEADER),
             delivery_id=headers.get("x-github-delivery", ""),
             event=headers.get("x-github-event", ""),
@@ -102,22 +154,9 @@ async def _received(request: Request, intake: Intake, body_seconds: float) -> Re
     )
 
 
-async def _body(request: Request) -> bytes | None:
-    """Return the body, or None as soon as it is plain that it is too large."""
-    announced = request.headers.get("content-length", "0")
-    if not announced.isdecimal() or int(announced[:20]) > MAX_BODY_BYTES:
-        return None
-    chunks = bytearray()
-    async for chunk in request.stream():
-        chunks += chunk
-        if len(chunks) > MAX_BODY_BYTES:
-            return None
-    return bytes(chunks)
-
-
 def _response(reply: Reply) -> Response:
     headers = {"Retry-After": str(reply.retry_after)} if reply.retry_after else {}
-    if reply.status in {408, 413}:
+    if reply.code in {"slow", "size", "crowded"}:
         # The rest of the body is not read, so nothing else can come on this connection.
         headers["Connection"] = "close"
     return JSONResponse(reply.document(), status_code=reply.status, headers=headers)

@@ -65,6 +65,7 @@ class Starter:
         self._task_queue = task_queue
         self._client: Client | None = None
         self._wanted = asyncio.Event()
+        self._told = ""
 
     def wake(self) -> None:
         """Say that there is something to start."""
@@ -93,7 +94,9 @@ class Starter:
             await self._reached()
         except (ServerUnreachable, SettingsError) as error:
             # Nothing is held meanwhile, so a newer text can still replace an older one.
-            _log.warning("no run can be started: %s", type(error).__name__)
+            if (told := str(error)) != self._told:
+                _log.warning("no run can be started: %s", told)
+                self._told = told
             return False
         while (held := await self._outbox.take()) is not None:
             if not await self._start(held):
