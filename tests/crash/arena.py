@@ -16,6 +16,7 @@ from psycopg import sql
 from sqlalchemy import make_url
 
 from tests.crash.cells import Database, Kind, Spec
+from tests.crash.deliveries import delivered_undisturbed, play_delivery
 from tests.crash.leftovers import play_leftover, settled_undisturbed
 from tests.crash.plays import Seen, play, undisturbed
 from tests.crash.records import Record, Traces, differences
@@ -62,6 +63,8 @@ class Arena:
             match kind:
                 case Kind.LOOP:
                     return await undisturbed(Investigation(cell))
+                case Kind.DELIVERY:
+                    return await delivered_undisturbed(cell)
                 case Kind.LEFT:
                     return await settled_undisturbed(cell)
                 case Kind.RUN | Kind.START:
@@ -105,6 +108,8 @@ async def _played(spec: Spec, cell: Cell) -> Seen:
             return await play(Investigation(cell), spec.place, spec.action)
         case Kind.LEFT:
             return await play_leftover(cell, spec.place, spec.action)
+        case Kind.DELIVERY:
+            return await play_delivery(cell, spec.place, spec.action)
         case Kind.START:
             return await play_start(cell, spec.place, spec.action)
         case Kind.RUN:

@@ -106,6 +106,13 @@ SWEEPING: Final[Sequence[Place]] = (
 STARTING: Final[Sequence[Place]] = (Place(Point.START_BEFORE_RUN), Place(Point.START_AFTER_RUN))
 
 
+DELIVERING: Final[Sequence[Place]] = (
+    Place(Point.ADMIT_AFTER_COMMIT),
+    Place(Point.OUTBOX_BEFORE_SEND),
+    Place(Point.OUTBOX_AFTER_SEND),
+)
+
+
 class Kind(StrEnum):
     """What is disturbed."""
 
@@ -114,6 +121,7 @@ class Kind(StrEnum):
     LEFT = "left"
     """The sweeper, which settles the write of a run that was terminated."""
     START = "start"
+    DELIVERY = "delivery"
 
 
 class Stage(StrEnum):
@@ -125,6 +133,7 @@ class Stage(StrEnum):
     LOOPING = "looping"
     SWEEPING = "sweeping"
     STARTING = "starting"
+    DELIVERING = "delivering"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +174,8 @@ class Spec:
         """What must be seen, in short."""
         if self.kind is Kind.LOOP:
             return "the same reads, once, and the same end"
+        if self.kind is Kind.DELIVERY:
+            return "one run, which ends as if its delivery had come once"
         if self.scenario is EDITED:
             return "given up as if undisturbed, nothing written"
         if self.kind is Kind.LEFT:
@@ -198,6 +209,7 @@ STRIDE: Final[Mapping[Stage, int]] = {
     Stage.LOOPING: 6,
     Stage.SWEEPING: 5,
     Stage.STARTING: 2,
+    Stage.DELIVERING: 3,
 }
 """Of how many places the part of the matrix that every test run plays has one."""
 
@@ -249,9 +261,11 @@ _PLACES: Final[Mapping[Stage, Sequence[tuple[Scenario, Sequence[Place]]]]] = {
     Stage.LOOPING: [(PLAIN, LOOPING)],
     Stage.SWEEPING: [(PLAIN, SWEEPING)],
     Stage.STARTING: [(PLAIN, STARTING)],
+    Stage.DELIVERING: [(PLAIN, DELIVERING)],
 }
 _KINDS: Final[Mapping[Stage, Kind]] = {
     Stage.LOOPING: Kind.LOOP,
     Stage.SWEEPING: Kind.LEFT,
     Stage.STARTING: Kind.START,
+    Stage.DELIVERING: Kind.DELIVERY,
 }

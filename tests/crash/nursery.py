@@ -32,7 +32,9 @@ from triage.embedded import WORKER_READY
 from triage.policy.tools import BUILTIN_TOOLS, ToolRegistry
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload([paused_worker.__name__, "triage.cli.starting"])
+_CONTEXT.set_forkserver_preload(
+    [paused_worker.__name__, "triage.cli.starting", "triage.cli.serving"]
+)
 _PR_SET_PDEATHSIG: Final = 1
 
 
@@ -63,14 +65,14 @@ class Process:
         self._process: ForkServerProcess = _CONTEXT.Process(target=_run, args=(job,), daemon=True)
         self._process.start()
 
-    async def ready(self) -> bool:
-        """Wait until a worker says that it polls; False if it is no more."""
-        await until(lambda: self._says_ready() or not self._process.is_alive())
-        return self._says_ready()
+    async def ready(self, word: str = WORKER_READY) -> bool:
+        """Wait until it says that it does its work; False if it is no more."""
+        await until(lambda: self._says(word) or not self._process.is_alive())
+        return self._says(word)
 
-    def _says_ready(self) -> bool:
+    def _says(self, word: str) -> bool:
         log = self._job.log
-        return log.exists() and WORKER_READY in log.read_text(encoding="utf-8")
+        return log.exists() and word in log.read_text(encoding="utf-8")
 
     @property
     def pid(self) -> int:
