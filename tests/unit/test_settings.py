@@ -303,3 +303,13 @@ def test_what_is_no_token_is_refused(monkeypatch: pytest.MonkeyPatch, token: str
     [problem] = _problems()
     assert problem.startswith("TRIAGE_GITHUB_TOKEN: is no token")
     assert token.strip() == "" or token not in problem
+
+
+def test_what_deliveries_are_told_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Senders come as a list with commas; a secret that can be guessed is refused unquoted."""
+    monkeypatch.setenv("TRIAGE_WEBHOOK_IGNORED_SENDERS", "triage-app[bot], other")
+    assert ("triage-app[bot]", "other") == load_settings().webhook_ignored_senders
+    monkeypatch.setenv("TRIAGE_WEBHOOK_SECRET", "guess-me")
+    with pytest.raises(SettingsError, match="TRIAGE_WEBHOOK_SECRET: has fewer") as caught:
+        load_settings()
+    assert "guess-me" not in str(caught.value)

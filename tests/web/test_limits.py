@@ -80,15 +80,15 @@ async def test_strangers_fill_no_memory(light_hook: Hook, monkeypatch: pytest.Mo
         assert (503, "crowded") == (answer.status_code, answer.json()["code"])
         assert int(answer.headers["Retry-After"]) > 0
     assert 202 == (await light_hook.post(body)).status_code
-    reader, writer = await _connection(light_hook)
+    _, writer = await _connection(light_hook)
     writer.write(b"POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx")
     await writer.drain()
-    while (await light_hook.post(body)).status_code == 202:
-        pass
-    writer.close()
-    while (await light_hook.post(body)).status_code == 503:
-        pass
-    assert b"" == await reader.read()
+    async with asyncio.timeout(10):
+        while (await light_hook.post(body)).status_code == 202:
+            pass
+        writer.close()
+        while (await light_hook.post(body)).status_code == 503:
+            pass
 
 
 NO_DELIVERIES: Final = (
@@ -97,9 +97,10 @@ NO_DELIVERIES: Final = (
     b'"text"',
     b"\xff\xfe{}",
     b'{"action": "opened", "action": "opened"}',
-    b'{"action": "opened", "x": NaN}',
-    b'{"action": "opened", "x": 1e999}',
-    b'{"action": "opened", "x": 9223372036854775808}',
+    json.dumps({**an_event(), "x": float("nan")}).encode(),
+    encoded({**an_event(), "x": "X"}).replace(b'"X"', b"1e999"),
+    encoded({**an_event(), "x": 2**63}),
+    encoded({**an_event(), "x": [{"y": -(2**64)}]}),
     b'{"action": "opened", "x": ' + b"9" * 5_000 + b"}",
     b'{"x":' * 60 + b"1" + b"}" * 60,
     b"[" * 1_000_000,

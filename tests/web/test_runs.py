@@ -94,8 +94,16 @@ async def _response(client: Client, workflow_id: str) -> TriageResponse:
     return response
 
 
-async def test_a_delivery_becomes_one_run(world: World, reaching: Hook, tmp_path: Path) -> None:
-    """Sent five times and under another id too: one run, with a name that says nothing."""
+@pytest.fixture
+def no_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but a delivery sets a run off."""
+    monkeypatch.setattr("triage.web.starter.PERIOD_SECONDS", 3_600.0)
+
+
+async def test_a_delivery_becomes_one_run(
+    no_rounds: None, world: World, reaching: Hook, tmp_path: Path
+) -> None:
+    """Sent five times and under another id too: one run at once, with a name that says nothing."""
     event = an_event()
     guids = [{"X_GitHub_Delivery": "one"}] * 5 + [{}]
     answers = await asyncio.gather(*(reaching.send(event, **guid) for guid in guids))

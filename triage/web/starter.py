@@ -17,7 +17,7 @@ from typing import Final
 from pydantic import JsonValue
 from temporalio.api.common.v1 import Payloads, WorkflowExecution
 from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -162,19 +162,16 @@ class Starter:
 
     async def _edit(self, client: Client, workflow_id: str, held: Held, request: JsonValue) -> bool:
         """Give a run that goes on the newer text; False if it has ended."""
+        message = SignalWorkflowExecutionRequest(
+            namespace=client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=workflow_id),
+            signal_name=names.SIGNAL_EDIT,
+            input=Payloads(payloads=await client.data_converter.encode([request])),
+            identity=client.identity,
+            # The server drops a second signal under the same one.
+            request_id=held.request_key,
+        )
         try:
-            about = await client.get_workflow_handle(workflow_id).describe(rpc_timeout=_RPC_TIMEOUT)
-            if about.status is not WorkflowExecutionStatus.RUNNING:
-                return False
-            message = SignalWorkflowExecutionRequest(
-                namespace=client.namespace,
-                workflow_execution=WorkflowExecution(workflow_id=workflow_id),
-                signal_name=names.SIGNAL_EDIT,
-                input=Payloads(payloads=await client.data_converter.encode([request])),
-                identity=client.identity,
-                # The server drops a second signal under the same one.
-                request_id=held.request_key,
-            )
             await client.workflow_service.signal_workflow_execution(
                 message, retry=True, timeout=_RPC_TIMEOUT
             )
