@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from tests.fakes.commit_log import read_log
 from tests.fakes.facts import TOLERANCE_SECONDS, Facts, RunFacts, not_after, read_facts
 from tests.fakes.invariants import Expectations, RunLimits, check_invariants
 from tests.soak.disasters import Stop
+from tests.soak.histories import fetched, obstacle, replayed
 from tests.soak.people import Approved
 from tests.soak.plans import REPOSITORY, RunPlan
 from triage.contracts.names import QUERY_STATE
@@ -115,6 +114,7 @@ async def judge(witness: Witness, store: Store, client: Client) -> Verdict:
     """Hold everything that was left behind against the invariants."""
     facts = await read_facts(store, lambda: read_log(witness.log))
     runs = await _runs(witness, client)
+    stuck = [name for name in witness.plans if name not in witness.closed]
     expected = Expectations(
         heads=witness.heads,
         runs=runs,
@@ -125,11 +125,12 @@ async def judge(witness: Witness, store: Store, client: Client) -> Verdict:
     breaches = await check_invariants(store, witness.log, expected)
     breaches += [
         *_unfinished(witness),
+        *[f"run {name} does not end: {await obstacle(client, name)}" for name in stuck],
         *sent_while_stopped(facts, witness.stops),
         *sent_unapproved(facts, witness.approved),
     ]
-    files = await _histories(witness, client)
-    breaches += await _replayed(files)
+    files = await fetched(client, witness.queue, witness.folder / "histories")
+    breaches += await replayed(files)
     return Verdict(
         breaches=breaches,
         faults=witness.faults,
@@ -144,7 +145,7 @@ async def judge(witness: Witness, store: Store, client: Client) -> Verdict:
 
 
 async def _runs(witness: Witness, client: Client) -> dict[str, RunFacts]:
-    """Ask every run that was not cut short what it says of itself."""
+    """Ask every run that came to its own end what it says of itself."""
     turns = asyncio.Semaphore(_ABREAST)
 
     async def ask(name: str) -> tuple[str, RunFacts]:
@@ -154,24 +155,20 @@ async def _runs(witness: Witness, client: Client) -> dict[str, RunFacts]:
             info = (await handle.describe()).raw_description.workflow_execution_info
         return name, RunFacts(
             view=view,
-            running=name not in witness.closed,
             history_bytes=info.history_size_bytes,
             history_events=info.history_length,
         )
 
-    names = [name for name in witness.plans if witness.closed.get(name) not in _CUT_SHORT]
+    names = [name for name, status in witness.closed.items() if status not in _CUT_SHORT]
     return dict(await asyncio.gather(*map(ask, names)))
 
 
 def _unfinished(witness: Witness) -> Iterator[str]:
-    """What did not end, or ended in a way that only a fault of the platform explains."""
+    """What took too long, or ended in a way that only a fault of the platform explains."""
     if witness.late:
         yield "the runs and operations were not settled within the bound"
-    for name in witness.plans:
-        status = witness.closed.get(name)
-        if status is None:
-            yield f"run {name} does not end"
-        elif status not in _CUT_SHORT | {WorkflowExecutionStatus.COMPLETED}:
+    for name, status in witness.closed.items():
+        if status not in _CUT_SHORT | {WorkflowExecutionStatus.COMPLETED}:
             yield f"run {name} ended as {status.name}"
 
 
@@ -229,27 +226,3 @@ def _durations(facts: Facts) -> Iterator[tuple[float, str]]:
     """Return how long each operation took, from its first reservation on."""
     for key, record in facts.operations.items():
         yield (record.updated_at - record.created_at).total_seconds(), key
-
-
-async def _histories(witness: Witness, client: Client) -> list[str]:
-    """Fetch the history of every execution that a worker has seen, and return the files."""
-    folder = witness.folder / "histories"
-    folder.mkdir()
-    async for run in client.list_workflows(f"TaskQueue = '{witness.queue}'"):
-        history = await client.get_workflow_handle(run.id, run_id=run.run_id).fetch_history()
-        if any(e.HasField("workflow_task_completed_event_attributes") for e in history.events):
-            name = f"{run.id}-{run.run_id}.json"
-            (folder / name).write_text(history.to_json(), encoding="utf-8")
-    return sorted(str(path) for path in folder.iterdir())
-
-
-async def _replayed(files: Sequence[str]) -> list[str]:
-    """Replay histories with the production converter and sandbox, in a process of its own."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "worker", "--replay", *files), stdout=asyncio.subprocess.PIPE
-    )
-    output, _ = await process.communicate()
-    found = [json.loads(line) for line in output.splitlines()]
-    failed = [f"I11: {Path(r['file']).stem}: {r['error']}" for r in found if not r["ok"]]
-    missing = len(files) - len(found)
-    return failed + ([f"I11: {missing} histories were not replayed"] if missing else [])
