@@ -10,7 +10,7 @@ from sqlalchemy import delete, update
 
 from tests.cli.conftest import Triage
 from tests.cli.stored import in_store
-from triage.storage.audit import AuditEntry, append
+from triage.storage.audit import AuditEntry, append, heads
 from triage.storage.engine import Store
 from triage.storage.schema import audit, audit_heads
 from triage.storage.switches import Switches
@@ -98,8 +98,9 @@ def test_a_head_of_a_wild_tenant_cannot_drive_the_terminal(triage: Triage, tmp_p
     assert (0, False, True) == (answer.status, "\x1b" in answer.out, r"\u{1b}" in answer.out)
 
 
-def test_an_empty_trail(triage: Triage) -> None:
+def test_an_empty_trail(triage: Triage, tmp_path: Path) -> None:
     """Before anything happened there is no head, and the trail holds."""
+    in_store(tmp_path, heads)
     assert [] == triage("audit", "head").json()
     assert 0 == triage("audit", "verify").status
 

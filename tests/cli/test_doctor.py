@@ -61,7 +61,7 @@ def test_another_folder_is_named(triage: Triage, tmp_path: Path) -> None:
 
 def test_stopped_writes_are_told(triage: Triage) -> None:
     """Whoever looks for what is wrong sees that writes are stopped, by whom, when and why."""
-    triage("writes", "stop", "--reason", "wrong labels", "--as", "ann")
+    triage("writes", "stop", "--reason", "wrong labels", "--as", "ann", "--create")
     triage("writes", "stop", "--reason", "abuse", "--as", "bob", "--tenant", "acme")
     rows = triage("doctor", "--format", "json", timeout=30).json()
     told = [(row["status"], row["detail"]) for row in rows if row["check"] == "writes"]

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Triage
+from tests.cli.stored import in_store
+from triage.storage.audit import heads
 
 
 def test_issues_are_added_listed_and_shown(triage: Triage, tmp_path: Path) -> None:
@@ -61,8 +63,9 @@ def test_an_unknown_issue(triage: Triage) -> None:
     assert "there is no issue 404" in answer.err
 
 
-def test_an_empty_ledger(triage: Triage) -> None:
+def test_an_empty_ledger(triage: Triage, tmp_path: Path) -> None:
     """Without any write the ledger is an empty list, not an error."""
+    in_store(tmp_path, heads)
     assert [] == triage("operations", "--format", "json").json()
 
 

@@ -122,6 +122,10 @@ def test_inside_the_quiet_period_absence_is_not_recorded(triage: Triage, tmp_pat
     assert before == _record(tmp_path)
 
 
+async def _nothing(store: Store) -> None:
+    """Leave a ledger without any write."""
+
+
 @pytest.mark.parametrize(
     ("prepare", "told"),
     [
@@ -138,8 +142,7 @@ def test_what_cannot_be_reconciled_is_told(
     told: str,
 ) -> None:
     """No such operation, one that needs nobody, or an issue that is gone: nothing is recorded."""
-    if prepare:
-        in_store(tmp_path, prepare)
+    in_store(tmp_path, prepare or _nothing)
     answer = triage("operations", "reconcile", KEY, env=NO_WAIT)
     assert (1, "") == (answer.status, answer.out)
     assert told in answer.err

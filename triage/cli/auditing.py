@@ -27,7 +27,7 @@ MEANING: Final[Mapping[FindingCode, str]] = {
     FindingCode.EDITED: "its content is not what was hashed",
     FindingCode.GAP: "entries before it are missing",
     FindingCode.BROKEN_LINK: "it does not follow from the entry before it",
-    FindingCode.HEAD_MISMATCH: "the chain's own head does not name this last entry",
+    FindingCode.HEAD_MISMATCH: "the chain's own head does not name this last entry, or was edited",
     FindingCode.TRUNCATED: "the chain ends here, before the head that was kept",
     FindingCode.REWRITTEN: "it is not the entry that the kept head names",
 }
@@ -49,7 +49,7 @@ def verify_trail(head_file: Path | None, format_: Format) -> None:
     """Check every chain, and print what is wrong.
 
     Raises:
-        RefusedError: the trail does not hold.
+        RefusedError: the trail does not hold, or there is no database.
         InputError: the file holds no head.
         StorageError: the database cannot be used.
     """
@@ -75,6 +75,7 @@ def print_head(format_: Format) -> None:
     """Print the newest entry of every chain: `verify_trail` takes the JSON form.
 
     Raises:
+        RefusedError: there is no database.
         StorageError: the database cannot be used.
     """
     found = run(_heads())
@@ -88,12 +89,12 @@ def print_head(format_: Format) -> None:
 
 
 async def _verify(kept: Sequence[AuditHead]) -> tuple[list[AuditHead], list[Finding]]:
-    async with open_store() as store:
-        return await heads(store), await verify(store, kept)
+    async with open_store(create=False) as store:
+        return await heads(store, skip_unreadable=True), await verify(store, kept)
 
 
 async def _heads() -> list[AuditHead]:
-    async with open_store() as store:
+    async with open_store(create=False) as store:
         return await heads(store)
 
 

@@ -22,6 +22,7 @@ def list_operations(*, attention_only: bool, format_: Format) -> None:
     """Print the operations, oldest first.
 
     Raises:
+        RefusedError: there is no database.
         StorageError: the database cannot be used.
     """
     records = run(_records(attention_only=attention_only))
@@ -37,7 +38,7 @@ def list_operations(*, attention_only: bool, format_: Format) -> None:
 
 
 async def _records(*, attention_only: bool) -> tuple[OperationRecord, ...]:
-    async with open_store() as store:
+    async with open_store(create=False) as store:
         return await Ledger(store).list(attention_only=attention_only)
 
 

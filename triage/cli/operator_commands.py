@@ -72,12 +72,15 @@ def stop(
     reason: Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit trail.")],
     tenant: Tenant = None,
     as_: As = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the database if there is none yet.")
+    ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Stop writes from now on; no worker has to be restarted."""
     from triage.cli import stopping  # noqa: PLC0415 - see triage.cli.main
 
-    stopping.stop(reason, tenant, as_, format_)
+    stopping.stop(reason, tenant, as_, format_, create=create)
 
 
 @writes_app.command("allow")

@@ -48,7 +48,7 @@ def reconcile(key: str, by: str | None, format_: Format) -> None:
 
 
 async def _reconcile(key: str, by: str, settings: Settings) -> Moved:
-    async with open_store() as store:
+    async with open_store(create=False) as store:
         ledger = Ledger(store, quiet_period_seconds=settings.quiet_period_seconds)
         record = _checked(key, await ledger.get(key))
         if record.state in OVER:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from triage.cli.errors import RefusedError
 from triage.settings import Settings, load_settings
 from triage.storage.address import parse_address
 from triage.storage.engine import Store
@@ -13,21 +14,38 @@ from triage.storage.errors import StorageMisconfigured
 from triage.storage.schema import REVISIONS
 from triage.storage.version import check_schema, schema_revision
 
+ELSEWHERE: Final = (
+    "go to the folder that the worker runs in, or set TRIAGE_HOME or TRIAGE_DATABASE_URL as it has "
+    "them"
+)
 LOOK_SECONDS: Final = 4.0
 """What is only shown beside something else must not keep it waiting."""
 
 
 @asynccontextmanager
-async def open_store() -> AsyncIterator[Store]:
+async def open_store(*, create: bool = True, hint: str = ELSEWHERE) -> AsyncIterator[Store]:
     """Open the database; one that is new or older is upgraded first.
 
+    Args:
+        create: whether one that is not there yet is made. What is said of the workers' database
+            must not be said of one that was made a moment ago.
+        hint: what to do where there is none.
+
     Raises:
+        RefusedError: it is not there, and none is to be made.
         SettingsError: the settings cannot be used.
         StorageError: the database cannot be used.
     """
+    address = parse_address(load_settings().database_url)
+    absent = RefusedError(f"there is no database at {address.shown}: nothing was made", hint)
+    if not create and address.path is not None and not address.path.exists():
+        raise absent
     store = await Store.open(load_settings().database_url)
     try:
-        if await schema_revision(store) != REVISIONS[-1]:
+        revision = await schema_revision(store)
+        if revision is None and not create:
+            raise absent
+        if revision != REVISIONS[-1]:
             # Alembic is slow to load, and hardly ever needed.
             from triage.storage.migrate import upgrade_store  # noqa: PLC0415 - see above
 
