@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.samples import evidence_view, pending_view
+from triage.cli import reviewing
 from triage.cli.briefing import Briefing, Gone, ModelText, ShownEvidence, ShownIssue, ShownRequest
 from triage.cli.briefing_lines import BAR, MAX_LINES, briefing_lines
 from triage.cli.text import visible
@@ -201,3 +202,19 @@ def test_as_data_nothing_is_cut() -> None:
     assert (True, {"owner": "backend-team"}) == (evidence["cited"], evidence["content"])
     assert False is document["model"]["verified"]
     assert document == json.loads(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("issue", "told"),
+    [
+        (ShownIssue(_issue(), is_covered=True), None),
+        (ShownIssue(_issue(), is_covered=False), reviewing.UNCOVERED),
+        (Gone("the tracker has no such issue"), reviewing.UNSEEN),
+    ],
+    ids=["covered", "another", "gone"],
+)
+def test_nothing_unseen_is_approved(issue: ShownIssue | Gone, told: str | None) -> None:
+    """An issue that is another one, or that cannot be shown, is approved on purpose only."""
+    problem = reviewing._against(_briefing(issue=issue))
+    assert told == (problem and str(problem).partition(" (")[0])
+    assert (problem is None) or "--anyway" in problem.hint

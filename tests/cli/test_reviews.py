@@ -51,13 +51,17 @@ def _answered(answer: Answer) -> tuple[bool, str, int]:
     return document["accepted"], document["code"], document["version"]
 
 
-def test_a_reviewer_sees_the_exact_operation(stack: Stack, request_file: Path) -> None:
+def test_a_reviewer_sees_the_exact_operation(
+    stack: Stack, request_file: Path, tmp_path: Path
+) -> None:
     """All ways to look show the same: what is written, on what grounds, and the issue's text."""
     name = f"see-{id_in(request_file)}"
     follower = stack.waiting(request_file, name)
     state = stack.triage("show", name, "--format", "json").json()
     shown = stack.triage("show", name)
     dry = stack.triage("approve", name, "op-6", "--version", "6", "--dry-run")
+    words = ("approve", name, "op-6", "--version", "6", "--format", "json")
+    blind = stack.triage(*words, env={"TRIAGE_HOME": str(tmp_path / "elsewhere")})
     answer = stack.triage("reject", name, "op-6", "--version", "6", "--note", "not ours")
     rejected = follower.finish().json()
     for part in (
@@ -74,6 +78,9 @@ def test_a_reviewer_sees_the_exact_operation(stack: Stack, request_file: Path) -
         for output in (answer.err, "\n".join(follower.told), shown.out, dry.out):
             assert part in output
     assert (0, "nothing was sent\n") == (dry.status, dry.err)
+    assert (1, False, False) == (blind.status, blind.json()["sent"], blind.json()["accepted"])
+    assert "the issue cannot be shown here" in blind.err
+    assert "hint: go to the folder that the worker runs in, or set TRIAGE_HOME" in blind.err
     assert (name, True) == (state["workflow_id"], state["review"]["issue"]["covered_by_digest"])
     assert ("review_required", "approval_required") == (rejected["status"], rejected["failure"])
     assert f"rejected op-6 at version 6 as {pwd.getpwuid(os.getuid()).pw_name}\n" == answer.out

@@ -23,6 +23,7 @@ from triage.cli.errors import CliError, InputError, RefusedError
 from triage.cli.output import Format, put, put_json, say
 from triage.cli.running import run as run_coroutine
 from triage.cli.sending import Outcome, ended
+from triage.cli.stores import ELSEWHERE
 from triage.contracts import names
 from triage.contracts.approval import RefusalCode, Review, Verdict, parse_review
 from triage.contracts.canonical import digest_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 REVIEW_SECONDS: Final = 20.0
 STOPPED: Final = "writes are stopped, and a write that is approved now is refused: nothing was sent"
 UNCOVERED: Final = "the issue shown is not what the operation was proposed on: nothing was sent"
+UNSEEN: Final = "the issue cannot be shown here, nor compared with the digest: nothing was sent"
 NOTHING_SHOWN: Final = digest_of(None)
 ANYWAY: Final = "--anyway approves all the same"
 
@@ -217,9 +219,16 @@ def _obstacle(review: Review, seen: Seen, given: Given) -> RefusedError | None:
     approves = review.verdict is Verdict.APPROVE and code is None
     if briefing is None or not approves or given.anyway or given.dry_run:
         return None
+    return _against(briefing)
+
+
+def _against(briefing: Briefing) -> RefusedError | None:
+    """Return what speaks against approving what is shown, if anything does."""
     if isinstance(briefing.stops, tuple) and briefing.stops:
         return RefusedError(STOPPED, f"'triage writes allow' allows them again; {ANYWAY}")
-    if isinstance(briefing.issue, ShownIssue) and not briefing.issue.is_covered:
+    if not isinstance(briefing.issue, ShownIssue):
+        return RefusedError(f"{UNSEEN} ({briefing.issue.why})", f"{ELSEWHERE}; {ANYWAY}")
+    if not briefing.issue.is_covered:
         return RefusedError(UNCOVERED, f"reject it, or look where the workers look; {ANYWAY}")
     return None
 

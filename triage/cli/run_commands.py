@@ -114,7 +114,8 @@ def approve(
     anyway: Annotated[
         bool,
         typer.Option(
-            "--anyway", help="Send it though writes are stopped, or the issue is another by now."
+            "--anyway",
+            help="Send it though writes are stopped, or the issue is another or cannot be shown.",
         ),
     ] = False,
     format_: FormatOption = Format.TEXT,
