@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, text, update
 
 from tests.cli.conftest import Triage
 from tests.cli.stored import in_store
@@ -76,6 +76,24 @@ def test_an_edited_entry_fails_the_check(triage: Triage, tmp_path: Path) -> None
         found["holds"],
         found["findings"],
     )
+
+
+def test_values_of_any_type_fail_the_check(triage: Triage, tmp_path: Path) -> None:
+    """Entries and heads that cannot even be read are findings, and no head is given to keep."""
+
+    async def spoil(store: Store) -> None:
+        async with store.write() as connection:
+            await connection.execute(text("UPDATE audit SET at = 'nonsense' WHERE seq = 2"))
+            await connection.execute(text("UPDATE audit_heads SET tenant = x'ff00'"))
+
+    in_store(tmp_path, _fill)
+    in_store(tmp_path, spoil)
+    answer = triage("audit", "verify", "--format", "json")
+    assert 1 == answer.status
+    assert {"edited", "head_mismatch"} == {found["code"] for found in answer.json()["findings"]}
+    assert 1 == triage("audit", "verify").status
+    head = triage("audit", "head")
+    assert (1, "") == (head.status, head.out)
 
 
 def test_a_cut_tail_shows_only_against_the_kept_head(triage: Triage, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from triage.contracts.canonical import canonical_json, digest_of, digest_of_bytes
 from triage.faults import Point, reach
 from triage.storage.engine import Store
-from triage.storage.errors import StorageUnavailable
+from triage.storage.errors import StorageError, StorageUnavailable
+from triage.storage.raw import UNREADABLE, decoded, select_raw
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import audit, audit_heads
 
@@ -89,12 +90,27 @@ async def append(connection: AsyncConnection, entry: AuditEntry) -> AuditHead:
     return AuditHead(tenant=entry.tenant, seq=seq, hash=hash_)
 
 
-async def heads(store: Store) -> list[AuditHead]:
-    """Return the newest entry of every chain: keep them elsewhere, `verify` asks for them."""
+async def heads(store: Store, *, skip_unreadable: bool = False) -> list[AuditHead]:
+    """Return the newest entry of every chain: keep them elsewhere, `verify` asks for them.
+
+    Args:
+        store: where the chains are.
+        skip_unreadable: leave out heads that cannot be read, which `verify` finds.
+
+    Raises:
+        StorageError: a head cannot be read.
+    """
+    query = select_raw(audit_heads, sqlite=store.is_sqlite)
     async with store.read() as connection:
-        rows = (await connection.execute(select(audit_heads))).mappings().all()
-    found = [AuditHead(tenant=r["tenant"], seq=r["seq"], hash=r["hash"]) for r in rows if r["seq"]]
-    return sorted(found, key=lambda head: head.tenant)
+        rows = (await connection.execute(query)).mappings().all()
+    found = [decoded(audit_heads, row, sqlite=store.is_sqlite) for row in rows]
+    readable = [row for row in found if UNREADABLE not in row.values()]
+    if len(readable) != len(found) and not skip_unreadable:
+        raise StorageError("the head of an audit chain cannot be read: it was edited")
+    newest = [
+        AuditHead(tenant=r["tenant"], seq=r["seq"], hash=r["hash"]) for r in readable if r["seq"]
+    ]
+    return sorted(newest, key=lambda head: head.tenant)
 
 
 async def _locked_head(connection: AsyncConnection, entry: AuditEntry) -> RowMapping:

@@ -6,19 +6,24 @@ import json
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Delete, Update, delete, select, update
+from sqlalchemy import Delete, TextClause, Update, delete, select, text, update
 
 from tests.unit.storage.samples import NOW, RECEIPT, dispatched, operation
 from triage.contracts.canonical import canonical_json, digest_of, digest_of_bytes
 from triage.storage.audit import AuditEntry, AuditHead, append, heads
 from triage.storage.audit_verify import Finding, FindingCode, verify
 from triage.storage.engine import Store
+from triage.storage.errors import StorageError
 from triage.storage.ledger import Ledger
 from triage.storage.schema import audit, audit_heads
 from triage.storage.transitions import OperationState
 
 F = FindingCode
 TENANT_KEY = digest_of("default")
+ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+ON_POSTGRESQL = pytest.mark.parametrize(
+    "store_url", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
 
 
 async def _write(store: Store, *names: str, tenant: str = "default") -> AuditHead:
@@ -33,9 +38,13 @@ async def _write(store: Store, *names: str, tenant: str = "default") -> AuditHea
     return head
 
 
-async def _tamper(store: Store, statement: Update | Delete) -> None:
+async def _tamper(store: Store, statement: Update | Delete | TextClause) -> None:
     async with store.write() as connection:
         await connection.execute(statement)
+
+
+def _edit(table: str, values: str, where: str = "true") -> TextClause:
+    return text(f"UPDATE {table} SET {values} WHERE {where}")  # noqa: S608 - a test's own words
 
 
 def _found(*pairs: tuple[int, FindingCode]) -> list[Finding]:
@@ -99,6 +108,74 @@ async def test_an_entry_of_any_shape_is_only_a_finding(store: Store, body: bytes
     values = {"body": body, "hash": digest_of_bytes(body)}
     await _tamper(store, update(audit).where(audit.c.seq == 2).values(**values))
     assert _found((2, F.EDITED), (2, F.HEAD_MISMATCH)) == await verify(store)
+
+
+_EDITS_OF_ENTRIES = (
+    "body = 'text'",
+    "at = 'nonsense'",
+    "at = 5",
+    "kind = x'ff'",
+    "kind = CAST(x'ff' AS TEXT)",
+    "prev_hash = x'00'",
+    "key_id = x'00'",
+    "seq = 'abc'",
+    "seq = 2.5",
+    "seq = x'02'",
+)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("edit", _EDITS_OF_ENTRIES)
+async def test_a_value_that_its_column_does_not_allow_is_a_finding(store: Store, edit: str) -> None:
+    """Whatever somebody writes into an entry on SQLite, the entry is named as edited."""
+    await _write(store, "a", "b", "c")
+    await _tamper(store, _edit("audit", edit, "seq = 2"))
+    assert Finding(tenant_key=TENANT_KEY, seq=2, code=F.EDITED) in await verify(store)
+    assert 3 == (await heads(store))[0].seq
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("edit", ["x'ff00'", "CAST(x'ff' AS TEXT)", "'another'"])
+async def test_an_entry_under_a_strange_key_is_a_finding(store: Store, edit: str) -> None:
+    """An entry that was moved to a chain with a key of any type is missing from its own."""
+    await _write(store, "a", "b", "c")
+    await _tamper(store, _edit("audit", f"tenant_key = {edit}", "seq = 2"))
+    found = await verify(store)
+    assert {(3, F.GAP)} == {(f.seq, f.code) for f in found if f.tenant_key == TENANT_KEY}
+    assert {F.GAP, F.EDITED, F.HEAD_MISMATCH} == {
+        f.code for f in found if f.tenant_key != TENANT_KEY
+    }
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    "edit", ["updated_at = 'zz'", "tenant = x'ff00'", "seq = 'abc'", "hash = x'00'"]
+)
+async def test_a_head_that_cannot_be_read_is_a_finding(store: Store, edit: str) -> None:
+    """A head of any content is reported, and nobody is given it to keep elsewhere."""
+    await _write(store, "a", "b")
+    await _tamper(store, _edit("audit_heads", edit))
+    assert _found((2, F.HEAD_MISMATCH)) == await verify(store)
+    assert [] == await heads(store, skip_unreadable=True)
+    with pytest.raises(StorageError, match="cannot be read"):
+        await heads(store)
+
+
+async def test_a_head_of_another_tenant_is_a_finding(store: Store) -> None:
+    """A head has to name the tenant whose chain it ends."""
+    await _write(store, "a")
+    await _tamper(store, update(audit_heads).values(tenant="another"))
+    assert _found((1, F.HEAD_MISMATCH)) == await verify(store)
+
+
+@ON_POSTGRESQL
+@pytest.mark.parametrize("moment", ["infinity", "-infinity", "2030-01-01 12:00:00+00 BC"])
+async def test_a_time_that_python_does_not_have_is_a_finding(store: Store, moment: str) -> None:
+    """PostgreSQL keeps times that no program here can read; they are findings, too."""
+    await _write(store, "a", "b", "c")
+    await _tamper(store, _edit("audit", f"at = '{moment}'", "seq = 2"))
+    await _tamper(store, _edit("audit_heads", f"updated_at = '{moment}'"))
+    assert _found((2, F.EDITED), (3, F.HEAD_MISMATCH)) == await verify(store)
 
 
 async def test_an_entry_taken_out_of_the_middle_is_found(store: Store) -> None:
