@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -102,10 +103,32 @@ def test_another_text_than_the_issue_s_is_shown() -> None:
     assert other.endswith("warning: the model was given another text than the issue's, see above")
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "changes"),
+    [
+        ((), ("Bug", "triage"), "none: the issue has these labels by now"),
+        ((), ("triage",), '+ "bug"'),
+        (("triage",), ("triage", "urgent"), '+ "bug"'),
+    ],
+    ids=["all-there", "one-there", "more"],
+)
+def test_labels_that_came_since_are_shown(
+    before: tuple[str, ...], now: tuple[str, ...], changes: str
+) -> None:
+    """What still changes is told by the labels that the issue has now, and that they changed."""
+    issue = replace(_issue(), labels=now)
+    pending = pending_view(labels_before=before, labels_after=("bug", "triage"))
+    text = _text(_briefing(pending=pending, issue=ShownIssue(issue, is_covered=True)))
+    shown = ", ".join(f'"{label}"' for label in now)
+    assert f"now         {shown}\n  after then" in text
+    assert f"changes     {changes}\n  digest" in text
+    assert "warning: the issue's labels are others than when this was proposed" in text
+
+
 def test_a_label_that_goes_is_shown() -> None:
     """A change is what differs, whichever way."""
     pending = pending_view(labels_before=("a", 'b", "c'), labels_after=("a", "d"))
-    text = _text(_briefing(pending=pending))
+    text = _text(_briefing(pending=pending, issue=Gone("elsewhere")))
     assert 'changes     - "b\\", \\"c"\n              + "d"\n' in text
 
 

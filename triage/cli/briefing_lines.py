@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from triage.cli.briefing import Briefing, Gone, ModelText, ShownEvidence, ShownIssue, without
@@ -18,6 +18,7 @@ from triage.cli.times import told, until
 from triage.contracts.state import PendingView
 from triage.storage.switches import Switch
 from triage.story.words import named
+from triage.trackers.base import has_labels
 
 LABEL: Final = 12
 MAX_LINES: Final = 30
@@ -26,6 +27,7 @@ MAX_TEXT_CHARS: Final = 600
 INDENT: Final = " " * len("warning: ")
 BAR: Final = "    | "
 NONE: Final = "none"
+NOTHING_NEW: Final = "none: the issue has these labels by now"
 EVERYBODY: Final = "everybody"
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
@@ -33,32 +35,60 @@ _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 def briefing_lines(briefing: Briefing) -> Iterator[str]:
     """Return everything that is shown before a decision."""
-    yield from operation_lines(briefing.pending)
+    yield from operation_lines(briefing.pending, labels_now(briefing))
     yield from _evidence_lines(briefing)
     yield from _model_lines(briefing.model)
-    yield from _issue_lines(briefing.issue, briefing.pending)
+    yield from _issue_lines(briefing.issue)
     yield from _request_lines(briefing)
     yield from warning_lines(briefing)
 
 
-def operation_lines(pending: PendingView) -> Iterator[str]:
-    """Return exactly what is to be written, and what changes by it."""
+def labels_now(briefing: Briefing) -> tuple[str, ...] | None:
+    """Return the issue's labels, where they are known to be others than when it was proposed."""
+    shown, before = briefing.issue, briefing.pending.labels_before
+    if not isinstance(shown, ShownIssue) or sorted(shown.issue.labels) == sorted(before):
+        return None
+    return shown.issue.labels
+
+
+def operation_lines(pending: PendingView, now: Sequence[str] | None = None) -> Iterator[str]:
+    """Return exactly what is to be written, and what changes by it.
+
+    Args:
+        pending: the operation, with the labels as they were when it was proposed.
+        now: the issue's labels, if they are others by now.
+    """
     target = pending.target
     place = f"{target.get('tracker')}:{target.get('repository')}#{target.get('issue')}"
     before, after = pending.labels_before, pending.labels_after
-    changes = [f"- {quoted(label)}" for label in without(before, after)]
-    changes += [f"+ {quoted(label)}" for label in without(after, before)]
     what = f"{exact(pending.operation_id)} at version {pending.version}: {pending.tool}"
     yield from field("operation", [what])
     yield from field("target", [exact(place)])
     yield from field("before", [listed_labels(before)])
-    yield from field("after", [listed_labels(after)])
-    yield from field("changes", changes or [NONE])
+    if now is None:
+        yield from field("after", [listed_labels(after)])
+        yield from field("changes", _changes(before, after) or [NONE])
+    else:
+        yield from field("now", [listed_labels(now)])
+        yield from field("after then", [listed_labels(after)])
+        yield from field("changes", _changes_now(before, after, now) or [NOTHING_NEW])
     yield from field("digest", [pending.digest])
     yield from field("proposed", [f"by the {pending.proposed_by}, {told(pending.proposed_at)}"])
     yield from field("expires", [until(pending.expires_at)])
     if pending.approvals_required > 1:
         yield from field("approvals", [_approvals(pending)])
+
+
+def _changes(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    gone = [f"- {quoted(label)}" for label in without(before, after)]
+    return [*gone, *(f"+ {quoted(label)}" for label in without(after, before))]
+
+
+def _changes_now(before: Sequence[str], after: Sequence[str], now: Sequence[str]) -> list[str]:
+    """Return what the write would still change on an issue whose labels are others by now."""
+    gone = [label for label in without(before, after) if has_labels(now, [label])]
+    new = [label for label in without(after, before) if not has_labels(now, [label])]
+    return [*(f"- {quoted(label)}" for label in gone), *(f"+ {quoted(label)}" for label in new)]
 
 
 def _approvals(pending: PendingView) -> str:
@@ -89,6 +119,8 @@ def warning_lines(briefing: Briefing) -> Iterator[str]:
     if isinstance(issue, ShownIssue) and not issue.is_covered:
         yield "warning: the issue shown here is not the one that the operation was proposed on;"
         yield "         if it has changed since, an approved write ends in state_conflict"
+    if labels_now(briefing) is not None:
+        yield "warning: the issue's labels are others than when this was proposed, see above"
     if briefing.other_request:
         yield "warning: the model was given another text than the issue's, see above"
     if isinstance(stops, Gone):
@@ -165,7 +197,7 @@ def _request_lines(briefing: Briefing) -> Iterator[str]:
         yield from _behind_bar(request.body, MAX_BODY_CHARS)
 
 
-def _issue_lines(shown: ShownIssue | Gone, pending: PendingView) -> Iterator[str]:
+def _issue_lines(shown: ShownIssue | Gone) -> Iterator[str]:
     if isinstance(shown, Gone):
         yield from _wrapped(f"issue: unavailable: {shown.why}")
         return
@@ -175,8 +207,6 @@ def _issue_lines(shown: ShownIssue | Gone, pending: PendingView) -> Iterator[str
     yield f"issue ({covered})"
     yield from field("state", [f"{issue.state}{locked}"])
     yield from field("author", [exact(issue.author) if issue.author else "not known"])
-    if sorted(issue.labels) != sorted(pending.labels_before):
-        yield from field("labels now", [listed_labels(issue.labels)])
     yield "  title"
     yield from _behind_bar(issue.title, MAX_TEXT_CHARS)
     yield "  text"
