@@ -88,3 +88,11 @@ def test_a_change_is_told() -> None:
     assert "" == changed(shown, shown)
     assert changed(shown, later).endswith("op-9 is pending at version 9 now")
     assert changed(shown, None).endswith("nothing is pending any more")
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_who_decides_twice_hears_who_is_missing(*, is_signed: bool) -> None:
+    """Where more people have to approve, nobody is told that nothing is left to do."""
+    pending = pending_view(approvals_required=3, approved_by=("ann",))
+    told = refused(RefusalCode.DUPLICATE, "", REVIEW, state_view(pending), is_signed=is_signed)
+    assert "2 more must approve it before it is written, each another person" == told.hint

@@ -98,6 +98,7 @@ def test_stopped_writes_are_not_approved(stack: Stack, request_file: Path) -> No
         still = stack.triage("show", name, "--format", "json").json()
         sent = stack.triage("approve", name, "op-6", "--version", "6", "--anyway")
         response = follower.finish().json()
+        refused_run = stack.triage("show", name).out
     finally:
         stack.triage("writes", "allow")
     for text in (shown.out, refused.err, sent.err):
@@ -112,6 +113,7 @@ def test_stopped_writes_are_not_approved(stack: Stack, request_file: Path) -> No
     assert "--anyway" in refused.err
     assert (None, 0) == (still["response"], len(still["refusals"]))
     assert (0, "policy_block") == (sent.status, response["failure"])
+    assert f"continue    once that is settled: triage resume {name}\n" in refused_run
 
 
 def test_only_what_was_shown_is_approved(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from datetime import timedelta
 from typing import Any, Final
@@ -16,7 +17,7 @@ from triage.cli.clients import ask, failed_attempts, find_run, has_worker
 from triage.cli.errors import CliError, RefusedError
 from triage.cli.output import Format, beside, put, put_json, say
 from triage.contracts import names
-from triage.contracts.failures import FAILURES
+from triage.contracts.failures import FAILURES, FailureClass
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import StateView
 from triage.settings import Settings
@@ -24,6 +25,9 @@ from triage.settings import Settings
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 2.0
 SILENCE_SECONDS: Final = 2.0
+CONTINUABLE: Final = frozenset({FailureClass.POLICY_BLOCK, FailureClass.APPROVAL_REQUIRED})
+"""How runs end whose writes were stopped, rejected, not decided in time or not allowed."""
+
 QUERY_TIMEOUT: Final = timedelta(seconds=2)
 
 
@@ -133,16 +137,16 @@ def platform_fault(error: WorkflowFailureError) -> RefusedError:
     )
 
 
-def put_response(response: TriageResponse, format_: Format) -> None:
-    """Print a response."""
+def put_response(response: TriageResponse, workflow_id: str, format_: Format) -> None:
+    """Print a run's response."""
     if format_ is Format.JSON:
         put_json(response.model_dump(mode="json"))
     else:
-        put(*response_lines(response))
+        put(*response_lines(response, workflow_id))
 
 
-def response_lines(response: TriageResponse) -> list[str]:
-    """Return a response for people, one fact a line."""
+def response_lines(response: TriageResponse, workflow_id: str) -> list[str]:
+    """Return a run's response for people, one fact a line."""
     lines = [
         f"status      {response.status.value}",
         f"route       {response.route or '-'}",
@@ -158,4 +162,7 @@ def response_lines(response: TriageResponse) -> list[str]:
             f"fixed by    {info.owner}",
             f"next step   {info.next_step}",
         ]
+        if response.failure in CONTINUABLE:
+            command = f"triage resume {shlex.quote(workflow_id)}"
+            lines.append(f"continue    once that is settled: {command}")
     return [*lines, f"steps       {response.steps}, of them retries {response.retries}"]

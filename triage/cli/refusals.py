@@ -13,8 +13,14 @@ ADVICE: Final[dict[RefusalCode, str]] = {
     RefusalCode.NOT_PENDING: "'triage show ID' says what the run waits for, if it waits",
     RefusalCode.STALE_VERSION: "look at the operation again, and name the version that it has now",
     RefusalCode.DIGEST_MISMATCH: "look at the operation again: its digest covers other content",
-    RefusalCode.EXPIRED: "start a new run; if this one still waits, look at this machine's clock",
-    RefusalCode.DUPLICATE: "nothing more is to do; the first decision stands",
+    RefusalCode.EXPIRED: (
+        "'triage resume ID' continues a run that has ended; if it still waits, look at this "
+        "machine's clock"
+    ),
+    RefusalCode.DUPLICATE: (
+        "the first decision stands; 'triage show ID' says what became of it, and whether others "
+        "have to approve, too"
+    ),
     RefusalCode.UNAUTHORISED: (
         "an issue's author and bots never decide, and rules may name who does; without local "
         "trust only signed approvals count: make a key with 'triage keys new NAME' and add --sign"
@@ -61,9 +67,21 @@ def refused(
         is_signed: whether it was signed, which leaves other causes.
     """
     hint = _SIGNED.get(code) if is_signed else None
+    if code is RefusalCode.DUPLICATE:
+        hint = _others_missing(review, state.pending)
     return RefusedError(
         f"{code.value}: {_sentence(code, reason, review, state)}", hint or ADVICE[code]
     )
+
+
+def _others_missing(review: Review, shown: PendingView | None) -> str:
+    """Say how many have still to approve what waits; empty if nothing waits for more."""
+    if shown is None or mismatch(review, shown) is not None:
+        return ""
+    missing = shown.approvals_required - len(shown.approved_by)
+    if shown.approvals_required == 1 or missing < 1:
+        return ""
+    return f"{missing} more must approve it before it is written, each another person"
 
 
 def _sentence(code: RefusalCode, reason: str, review: Review, state: StateView) -> str:

@@ -84,7 +84,7 @@ async def _resume(
             return
     say(f"started {handle.id}")
     response = await following.follow(client, settings, handle)
-    following.put_response(response, format_)
+    following.put_response(response, handle.id, format_)
 
 
 async def _checked(

@@ -129,7 +129,7 @@ async def _show_without_worker(run: Run, format_: Format, error: CliError) -> No
     """Tell what the server alone knows: the response of a run that completed, or that it waits."""
     if run.execution_status == "completed":
         response = await _result(run)
-        put_response(response, format_)
+        put_response(response, run.id, format_)
         raise NoWorkerError(f"{error}, so this is the response alone")
     if isinstance(error, NoWorkerError):
         raise NoWorkerError(f"{run.id} is {run.execution_status}; {_why_silent(run, error)}")
@@ -181,7 +181,8 @@ def state_lines(
     yield from _section("spent", _pairs(state.spent.model_dump()))
     yield from _section("provenance", _pairs(state.provenance.model_dump()))
     if state.response is not None:
-        yield from _section("response", (f"  {line}" for line in response_lines(state.response)))
+        lines = response_lines(state.response, run.id)
+        yield from _section("response", (f"  {line}" for line in lines))
 
 
 def _waiting(run: Run, state: StateView, briefing: Briefing | None) -> Iterator[str]:

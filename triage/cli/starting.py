@@ -42,7 +42,7 @@ async def _start(checked: Checked, *, wait: bool, format_: Format) -> None:
         return
     say(f"started {handle.id}")
     response = await following.follow(client, settings, handle)
-    following.put_response(response, format_)
+    following.put_response(response, handle.id, format_)
 
 
 async def begin(
