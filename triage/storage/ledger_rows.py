@@ -128,7 +128,7 @@ def to_values(row: OperationRow) -> dict[str, Any]:
     return values
 
 
-def to_record(found: RowMapping) -> OperationRecord:
+def to_record(found: RowMapping | Mapping[str, Any]) -> OperationRecord:
     """A database row as the ledger's own record."""
     values = dict(found)
     del values["workflow_key"]
