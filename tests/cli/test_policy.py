@@ -99,6 +99,20 @@ def test_check_shows_what_waits(typed: Typed) -> None:
     ] == rows
 
 
+def test_check_of_another_file_names_the_whole_command(typed: Typed) -> None:
+    """A file that no setting names is accepted, and used by workers, only if its name is said."""
+    path = _write(typed, WIDE, "my rules.toml")
+    answer = typed("policy", "check", "my rules.toml")
+    setting = f"TRIAGE_POLICY='{path}'"
+    command = f"{setting} triage policy accept 'my rules.toml'"
+    assert f"It waits for acceptance: {command}\n" in answer.out
+    assert answer.out.endswith(f"only where it has this setting, too:\n  {setting}\n")
+    assert command == typed("policy", "check", "my rules.toml", "--format", "json").json()["next"]
+    named = typed("policy", "check", path, env={"TRIAGE_POLICY": str(path)})
+    assert f"It {WAITS}\n" in named.out
+    assert "TRIAGE_POLICY" not in named.out
+
+
 def test_a_file_that_narrows_is_in_force(typed: Typed) -> None:
     """Nobody has to accept less; looking makes no database."""
     path = _write(typed, NARROW, "less.toml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import typer
 from pydantic import JsonValue
 
 from triage.cli.output import Format, columns, put, put_json, put_table
-from triage.cli.policy_state import ACCEPT, PolicyState, place_of, policy_state
+from triage.cli.policy_state import COMMAND, WAITS, PolicyState, place_of, policy_state
 from triage.cli.policy_words import (
     BUILTIN,
     WIDENING_HEADERS,
@@ -24,7 +25,7 @@ from triage.cli.text import wrap
 from triage.policy.rules_file import RuleFinding, RulesFileError
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.rules_place import RulesPlace
-from triage.settings import load_settings
+from triage.settings import Settings, load_settings
 
 
 def check(file: Path | None, format_: Format) -> None:
@@ -44,10 +45,29 @@ def check(file: Path | None, format_: Format) -> None:
     if format_ is Format.TEXT:
         put(*_finding_lines(written.warnings))
     state = run(policy_state(settings, place))
+    variable = _variable(settings, place)
     if format_ is Format.JSON:
-        put_json(_as_json(state))
-    else:
-        _put_state(state)
+        put_json({**_as_json(state), "next": _next(state, place, variable)})
+        return
+    _put_state(state, _next(state, place, variable))
+    if variable:
+        put("A worker looks at this file only where it has this setting, too:", f"  {variable}")
+
+
+def _variable(settings: Settings, place: RulesPlace) -> str:
+    """Return the setting that makes a worker look at this file; empty if these settings do."""
+    if place.path is None or place.path.absolute() == RulesPlace.of(settings).path:
+        return ""
+    return f"TRIAGE_POLICY={shlex.quote(str(place.path.absolute()))}"
+
+
+def _next(state: PolicyState, place: RulesPlace, variable: str) -> str | None:
+    """Return the command that accepts what was checked; None if nothing waits."""
+    if state.is_written:
+        return None
+    if not variable:
+        return COMMAND
+    return f"{variable} {COMMAND} {shlex.quote(str(place.path))}"
 
 
 def _put_wrong(place: RulesPlace, findings: Sequence[RuleFinding], format_: Format) -> None:
@@ -60,14 +80,14 @@ def _put_wrong(place: RulesPlace, findings: Sequence[RuleFinding], format_: Form
     put(f"{place.path}: cannot be used: {mistakes}")
 
 
-def _put_state(state: PolicyState) -> None:
+def _put_state(state: PolicyState, command: str | None) -> None:
     name = str(state.written.path or BUILTIN)
     accepted = accepted_in_words(state.accepted)
     put(f"{name}: can be used, {short(state.written.rules.digest())}")
     if state.is_written:
         put(*wrap(f"It allows nothing that {accepted} do not: it is in force.", columns()))
         return
-    put(f"It {ACCEPT}")
+    put(f"It {WAITS}: {command}")
     put(*wrap(f"It would allow what {accepted} do not, which are in force until then:", columns()))
     put_table(WIDENING_HEADERS, map(widening_cells, state.standing.waiting))
 

@@ -17,7 +17,9 @@ from triage.storage.engine import Store
 from triage.storage.schema import REVISIONS
 from triage.storage.version import check_schema, schema_revision
 
-ACCEPT: Final = "waits for acceptance: triage policy accept"
+WAITS: Final = "waits for acceptance"
+COMMAND: Final = "triage policy accept"
+ACCEPT: Final = f"{WAITS}: {COMMAND}"
 
 
 @dataclass(frozen=True, slots=True)
