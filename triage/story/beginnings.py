@@ -49,11 +49,11 @@ def tell_start(memory: Memory, event: HistoryEvent, missing: str = "") -> Iterat
 
 
 def _predecessor(options: Fields) -> Iterator[str]:
-    """Name the ended run that this one continues."""
+    """Name the run that this one continues; no history says whether that one had ended."""
     link = options.fields("continued_from")
     if link.readable:
         run = f"{named(link.text('workflow_id'))} (run {named(link.text('run_id'))})"
-        yield f"continuing the ended run {run} from version {link.number('version')}"
+        yield f"continuing the run {run} from version {link.number('version')}"
 
 
 def _link_facts(

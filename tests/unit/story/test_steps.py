@@ -149,12 +149,12 @@ def test_an_approval_that_was_signed_beforehand_is_told_until_it_is_used() -> No
 
 
 def test_a_continuation_names_what_it_continues_and_takes_over() -> None:
-    """The ended run, the version to count on from and the evidence that came out of the store."""
+    """The run before, the version to count on from and the evidence that came out of the store."""
     story = told("completed-as-continuation")
     link = story.beats[0].facts["continued_from"]
     assert isinstance(link, dict)
     assert ("completed-as-continuation-before", 7) == (link["workflow_id"], link["version"])
-    assert "continuing the ended run completed-as-continuation-before" in story.beats[0].text
+    assert "continuing the run completed-as-continuation-before" in story.beats[0].text
     [pinned] = of_kind(story, Kind.PINNED)
     assert "; takes over owners-api at " in pinned.text
     assert ["owners-api"] == pinned.facts["inherited"]
