@@ -14,7 +14,10 @@ from typing import Final
 from temporalio import activity
 
 from activities.label_rows import operation_key
+from activities.services import Services
+from triage.contracts.approval import Verdict
 from triage.contracts.canonical import short_hash
+from triage.contracts.logins import folded
 from triage.contracts.names import ACTIVITY_VERIFY_APPROVAL
 from triage.contracts.payloads import VerifyRequest, VerifyResult
 from triage.faults import Point, reach
@@ -76,6 +79,8 @@ class ApprovalActivities:
         verified = verify(request.token, keyring, _expected(request), now, skew=self._skew)
         if isinstance(verified, Refusal):
             return verified
+        if (wrong := _wrong_person(request, verified, keyring)) is not None:
+            return Refusal(wrong)
         row = _row(request, verified)
         reach(Point.VERIFY_BEFORE_RECORD)
         if not request.decides:
@@ -94,6 +99,32 @@ class ApprovalActivities:
         except KeyringError as error:
             activity.logger.error("no signed approval can be verified: %s", error)
             return None
+
+
+def _wrong_person(
+    request: VerifyRequest, verified: VerifiedApproval, keyring: Keyring
+) -> Detail | None:
+    """Say why this person may not decide, by whatever name; None if they may.
+
+    A run knows names only. The ring knows who has several.
+    """
+    names = {folded(e.approver) for e in keyring.entries if e.subject == verified.subject}
+    if not names.isdisjoint(map(folded, request.barred)):
+        return Detail.BARRED_PERSON
+    again = verified.verdict is Verdict.APPROVE and verified.subject in request.subjects
+    return Detail.SAME_PERSON if again else None
+
+
+async def is_signed(services: Services, key: str, version: int) -> bool:
+    """Whether a signed decision on an operation is on record, where nothing else counts.
+
+    Whoever reaches the server may ask for a write and say anything of who approved it: only the
+    activity above records a signed decision.
+    """
+    if services.local_trust:
+        return True
+    stands = await Approvals(services.store).get(key, version)
+    return stands is not None and stands.source is ApprovalSource.TOKEN
 
 
 def why_not(stands: ApprovalRow, row: ApprovalRow) -> Detail | None:

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from temporalio import activity
 
+from activities.approvals import is_signed
 from activities.label_answers import (
     OWNER,
     RETRY_SECONDS,
@@ -57,6 +58,7 @@ PARTLY_DONE = "the tracker refused the write, and a part of it is done all the s
 CREATED = "a label had vanished just before, and the tracker made it anew"
 LEFT_BEHIND = "and a part of it is done"
 """Ends the reason of a write that an earlier attempt left half done, and that cannot go on."""
+UNSIGNED = "no signed approval of this operation is on record"
 CALLS_A_LEASE = 3
 """So many calls, each as long as it may be, fit into a lease: the last look, the write, and reading
 it back."""
@@ -84,6 +86,9 @@ class LabelWrite:
         info = activity.info()
         owner = f"{info.workflow_run_id}/{info.activity_id}/{info.attempt}"
         row = operation_row(self._request, info.workflow_id or "")
+        if not await is_signed(self._services, self._key, self._operation.version):
+            await self._abandon(UNSIGNED)
+            return refused(UNSIGNED)
         answer = await self._ledger.reserve(row, approval_row(self._request), owner=owner)
         match answer:
             case Reserved():

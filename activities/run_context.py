@@ -61,10 +61,14 @@ class RunContextActivities:
             model=name,
             model_timeout_ms=int(services.model_timeout.total_seconds() * 1_000),
             tracker=request.context.tracker or services.default_tracker,
-            author=request.context.author or issue.author,
+            author=issue.author or request.context.author or "",
             local_trust=services.local_trust,
         )
-        return context.model_copy(update={"inherited": inherited}) if inherited else context
+        more: dict[str, object] = {"inherited": inherited} if inherited else {}
+        claimed = request.context.author or ""
+        if claimed not in {"", context.author}:
+            more["claimed_author"] = claimed
+        return context.model_copy(update=more) if more else context
 
     async def _issue(self, request: PinRequest, rules: Rules) -> TrackedIssue:
         """Find the run's issue; a tracker that keeps issues itself registers an unknown one."""

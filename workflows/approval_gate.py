@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from string import ascii_lowercase, ascii_uppercase
-from typing import Final
 
 from triage.contracts.approval import RefusalCode, Review, Verdict
-
-_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
+from triage.contracts.logins import exact, folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +31,19 @@ class Trust:
     Attributes:
         local: whether unsigned approvals count, from any named approver.
         author: the issue's author, who may never approve; None if there is none.
+        claimed_author: another one, whom the start of the run named.
         approvers: the only people who may decide; empty for anybody whose approval is trusted.
     """
 
     local: bool
     author: str | None
     approvers: tuple[str, ...] = ()
+    claimed_author: str | None = None
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Who may never approve."""
+        return tuple(author for author in (self.author, self.claimed_author) if author)
 
 
 def judge(
@@ -88,24 +92,8 @@ def may_decide(approver: str, trust: Trust, *, signed: bool = False) -> bool:
 
     Without local trust only signed approvals count.
     """
-    if trust.approvers and _exact(approver) not in map(_exact, trust.approvers):
+    if trust.approvers and exact(approver) not in map(exact, trust.approvers):
         return False
     name = folded(approver)
-    is_author = trust.author is not None and name == folded(trust.author)
+    is_author = name in map(folded, trust.authors)
     return (trust.local or signed) and bool(name) and not is_author and not name.endswith("[bot]")
-
-
-def _exact(login: str) -> str:
-    """Return a login as it must be to give somebody a right: no letter but a to z has two cases.
-
-    `folded` takes more for the same (the Kelvin sign for a k), which only ever takes a right away.
-    """
-    return login.strip().removeprefix("@").translate(_LOWER)
-
-
-def folded(login: str) -> str:
-    """Return a login in the form that is compared.
-
-    They are compared without case, blanks and a leading ``@``: they hold none of these.
-    """
-    return "".join(login.split()).lstrip("@").casefold()

@@ -112,21 +112,20 @@ class TriageLoop:
         return tuple(dict.fromkeys((*before, *changed_fields(self.request, edit))))
 
     async def run(self) -> Ending:
-        """Loop until something ends the run; the ending is not yet in the state.
+        """Loop until something ends the run, and no edit has overtaken it; then say how.
 
         Raises:
             HistoryFull: it goes on in another execution.
         """
         ending = await self._begin()
-        while ending is None:
+        while ending is None or (self._is_pinned and self._interrupted()):
             ending = await self._turn()
         return ending
 
     async def _begin(self) -> Ending | None:
         if not self._is_pinned:
             return await self._pin(self._options.continued_from)
-        wait = self._wait
-        if wait is None:
+        if (wait := self._wait) is None:
             return None
         ending = await self._writer.go_on(wait.intent, wait.operation)
         return self._after_write(wait.intent, ending)
@@ -171,6 +170,7 @@ class TriageLoop:
             local=context.local_trust,
             author=context.author or None,
             approvers=context.policy.approvers,
+            claimed_author=context.claimed_author or None,
         )
         self._writer = self._new_writer()
 

@@ -10,8 +10,9 @@ from typing import Final, Literal
 
 from triage.contracts.approval import REFUSAL_MEANING, RefusalCode, Review, Verdict
 from triage.contracts.base import Contract
+from triage.contracts.logins import folded
 from triage.contracts.state import PendingView, RefusalView, VerdictNote
-from workflows.approval_gate import PendingOperation, Trust, folded, judge
+from workflows.approval_gate import PendingOperation, Trust, judge
 from workflows.state import WITHDRAWN, RunState
 
 MAX_UNPROVEN: Final = 20

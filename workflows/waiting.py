@@ -228,6 +228,8 @@ class WaitingRoom:
             approver=claimed.approver,
             token=token,
             use_by=(workflow.now() + window).isoformat() if window else None,
+            subjects=self._desk.subjects,
+            barred=self._desk.trust.authors,
         )
 
     def _view(self, intent: Intent, operation: Operation, shown: Preview) -> PendingView:

@@ -243,7 +243,7 @@ class Writer:
 
     def _settled(self, intent: Intent, operation: Operation, result: WriteResult) -> Ending | None:
         match result.outcome:
-            case WriteOutcome.APPLIED:
+            case WriteOutcome.APPLIED if result.evidence is not None:
                 self._applied(intent, operation, result)
                 return None
             case WriteOutcome.CONFLICT:
@@ -255,10 +255,12 @@ class Writer:
                 self._note(operation, "failed")
                 fault = FailureClass.TOOL_ERROR
                 return tool_fault(self._state, fault, result.detail, intent.proposal)
-            case WriteOutcome.UNKNOWN:
+            case _:
+                # Also what is said to be applied, without a receipt.
                 self._note(operation, "unknown")
                 fault = FailureClass.TOOL_TIMEOUT
-                return review_with_evidence(self._state, fault, result.detail, intent.proposal)
+                reason = result.detail or "the write's outcome is not known"
+                return review_with_evidence(self._state, fault, reason, intent.proposal)
 
     def _applied(self, intent: Intent, operation: Operation, result: WriteResult) -> None:
         if result.evidence is not None:

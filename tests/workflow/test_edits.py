@@ -28,7 +28,7 @@ from tests.workflow.world import World, altered_world
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideRequest, DecideResult
 from triage.contracts.response import Status
-from triage.trackers.base import LabelsAdded
+from triage.trackers.base import LabelsAdded, TrackerRefused
 from triage.trackers.local import LocalTracker
 
 EDITED = a_request(title="The API returns 503", body="Only since the last deployment.")
@@ -276,3 +276,37 @@ async def test_a_dispatched_write_is_settled_before_an_edit_counts(world: World)
         assert ["bug"] == await opened.written(run)
         # Pending at 3, complete at 4, validated at 5, deciding at 6, completed at 7.
         assert 7 == (await run.state()).version
+
+
+class UnwillingTracker(HeldTracker):
+    """A tracker whose first write waits at a gate and is then refused."""
+
+    refusals = 1
+
+    async def add_labels(self, *args: Any, **names: Any) -> LabelsAdded:  # noqa: ANN401 - passed on
+        """Refuse once, then write."""
+        if self.refusals:
+            await self.gate.hold()
+            self.refusals -= 1
+            raise TrackerRefused("issue_locked", "no")
+        return await LocalTracker.add_labels(self, *args, **names)
+
+
+async def test_an_edit_during_a_write_that_fails_is_not_lost(world: World) -> None:
+    """The failed write is settled, and the run begins again with the edited text."""
+    tracker = UnwillingTracker(world.tracker._store)
+    tracker.gate = Gate()
+    services = replace(world.services, trackers={"local": tracker})
+    async with altered_world(world, services=services) as opened:
+        run = await opened.start(lookup(), label(), hand_over("owners-api"), mode="approve")
+        await run.review("approve")
+        await tracker.gate.entered()
+        await run.signal("edit", EDITED)
+        tracker.gate.open()
+        response = await run.response()
+        assert (Status.REVIEW_REQUIRED, None) == outcome(response)
+        assert ("owners-api",) == response.evidence_ids
+        assert [(OPERATION, 6, "failed")] == await run.operation_states()
+        assert [] == await opened.written(run)
+        # Pending at 6, validated again at 7, deciding at 8, over at 9.
+        assert 9 == (await run.state()).version

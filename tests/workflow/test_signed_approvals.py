@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -37,6 +38,13 @@ class Signed:
     world: World
     key: SigningKey
     ring: KeyringFile
+
+    def under_another_name(self) -> Signed:
+        """Return the same world with another key of the same person, under another name."""
+        began = datetime.now(UTC) - timedelta(minutes=1)
+        private, entry = new_key(self.key.subject, began, "other-name")
+        self.ring.change(lambda keys: keys.with_key(entry))
+        return replace(self, key=signing_key(private))
 
     def other_person(self) -> Signed:
         """Return the same world with another person's key."""
@@ -82,9 +90,10 @@ class Signed:
 
 
 @asynccontextmanager
-async def _signing(
+async def opened_signing(
     world: World, folder: Path, approvals_required: int = 1
 ) -> AsyncIterator[Signed]:
+    """Run workers that count signed approvals only, with one person's key in their ring."""
     ring = KeyringFile(folder / "keyring.json")
     services = replace(
         world.services,
@@ -106,7 +115,7 @@ def _person(ring: KeyringFile, name: str) -> SigningKey:
 @pytest.mark.parametrize("way", ["signal", "update"])
 async def test_a_signed_approval_writes_once(world: World, tmp_path: Path, way: str) -> None:
     """A signature over exactly what is pending is verified, and the write happens once."""
-    async with _signing(world, tmp_path) as signed:
+    async with opened_signing(world, tmp_path) as signed:
         run, pending = await signed.waiting()
         review = signed.signed(run, pending)
         if way == "signal":
@@ -120,7 +129,7 @@ async def test_a_signed_approval_writes_once(world: World, tmp_path: Path, way: 
 @pytest.mark.parametrize("way", ["signal", "update"])
 async def test_a_signed_rejection_ends_in_review(world: World, tmp_path: Path, way: str) -> None:
     """A signed no counts as a signed yes does, and nothing is written."""
-    async with _signing(world, tmp_path) as signed:
+    async with opened_signing(world, tmp_path) as signed:
         run, pending = await signed.waiting()
         review = signed.signed(run, pending, Verdict.REJECT)
         if way == "signal":
@@ -146,7 +155,7 @@ async def test_what_is_not_properly_signed_is_refused(
 ) -> None:
     """A review without a good signature is refused with its code, and the run still waits."""
     changes, code = BROKEN[name]
-    async with _signing(world, tmp_path) as signed:
+    async with opened_signing(world, tmp_path) as signed:
         run, pending = await signed.waiting()
         review = signed.signed(run, pending) | changes
         await run.signal("approve", review)
@@ -160,7 +169,7 @@ async def test_what_is_not_properly_signed_is_refused(
 
 async def test_a_token_of_another_run_is_refused(world: World, tmp_path: Path) -> None:
     """A signature for one run does not approve the same write in another."""
-    async with _signing(world, tmp_path) as signed:
+    async with opened_signing(world, tmp_path) as signed:
         first, pending = await signed.waiting()
         second, other = await signed.waiting()
         stolen = signed.signed(first, pending) | {"digest": other.digest}
@@ -185,7 +194,7 @@ STARTED: dict[str, tuple[dict[str, JsonValue], str]] = {
 
 async def test_an_approval_signed_before_the_start_counts(world: World, tmp_path: Path) -> None:
     """A run that is started with a signature over exactly what it proposes writes once."""
-    async with _signing(world, tmp_path) as signed:
+    async with opened_signing(world, tmp_path) as signed:
         first, pending = await signed.waiting()
         name = f"{first.id}-again"
         approvals: JsonValue = {pending.operation_id: signed.beforehand(name, pending)}
@@ -203,7 +212,7 @@ async def test_no_other_approval_from_the_start_counts(
 ) -> None:
     """Unsigned, in another name, of another version: refused with its code, nothing written."""
     changes, code = STARTED[name]
-    async with _signing(world, tmp_path) as signed:
+    async with opened_signing(world, tmp_path) as signed:
         first, pending = await signed.waiting()
         second = f"{first.id}-again"
         given: JsonValue = {pending.operation_id: {**signed.beforehand(second, pending), **changes}}
@@ -217,7 +226,7 @@ async def test_no_other_approval_from_the_start_counts(
 
 async def test_a_bare_version_at_the_start_is_no_signature(world: World, tmp_path: Path) -> None:
     """Where unsigned approvals do not count, those from the start do not, either."""
-    async with _signing(world, tmp_path) as signed:
+    async with opened_signing(world, tmp_path) as signed:
         run = await signed.world.start(*SCRIPT, approvals={OPERATION: 3})
         assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(await run.response())
         assert ["unauthorised"] == await run.refusal_codes()
@@ -225,7 +234,7 @@ async def test_a_bare_version_at_the_start_is_no_signature(world: World, tmp_pat
 
 async def test_where_two_must_sign_one_person_is_one(world: World, tmp_path: Path) -> None:
     """The same person twice leaves the write pending; a second person's signature sends it."""
-    async with _signing(world, tmp_path, approvals_required=2) as signed:
+    async with opened_signing(world, tmp_path, approvals_required=2) as signed:
         run, pending = await signed.waiting()
         assert 2 == pending.approvals_required
         await run.signal("approve", signed.signed(run, pending))
@@ -246,7 +255,7 @@ async def test_where_two_must_sign_one_rejection_is_enough(
     world: World, tmp_path: Path, who: str, way: str
 ) -> None:
     """After one signed approval anybody's signed no decides, also that of who thinks again."""
-    async with _signing(world, tmp_path, approvals_required=2) as signed:
+    async with opened_signing(world, tmp_path, approvals_required=2) as signed:
         run, pending = await signed.waiting()
         await run.update({**signed.signed(run, pending), "verdict": "approve"})
         person = signed.other_person() if who == "another person" else signed
@@ -275,7 +284,7 @@ async def test_where_two_must_approve_a_start_cannot_bring_one(
     world: World, tmp_path: Path
 ) -> None:
     """An approval from the start is one person's at most, so it does not count there."""
-    async with _signing(world, tmp_path, approvals_required=2) as signed:
+    async with opened_signing(world, tmp_path, approvals_required=2) as signed:
         first, pending = await signed.waiting()
         name = f"{first.id}-again"
         approvals: JsonValue = {pending.operation_id: signed.beforehand(name, pending)}
@@ -299,7 +308,7 @@ async def test_a_signature_that_cannot_be_verified_does_not_end_the_wait(
     world: World, tmp_path: Path
 ) -> None:
     """It does not count, by signal or update, and the run still waits for one that does."""
-    async with _signing(world, tmp_path) as signed:
+    async with opened_signing(world, tmp_path) as signed:
         services = replace(signed.world.services, keyring=Unreadable(tmp_path / "keyring.json"))
         async with altered_world(world, services=services) as broken:
             mute = replace(signed, world=broken)
@@ -313,3 +322,56 @@ async def test_a_signature_that_cannot_be_verified_does_not_end_the_wait(
             assert await run.pending() is not None
             assert [] == await broken.written(run)
             await run.handle.terminate()
+
+
+async def test_a_person_with_two_keys_blocks_nobody(world: World, tmp_path: Path) -> None:
+    """The same person under another name is a duplicate that leaves no decision behind."""
+    async with opened_signing(world, tmp_path, approvals_required=2) as signed:
+        run, pending = await signed.waiting()
+        await run.update({**signed.signed(run, pending), "verdict": "approve"})
+        again = signed.under_another_name()
+        answer = await run.update({**again.signed(run, pending), "verdict": "approve"})
+        assert (False, "duplicate") == (answer.accepted, answer.code)
+        assert await run.pending() is not None
+        other = signed.other_person()
+        answer = await run.update({**other.signed(run, pending), "verdict": "approve"})
+        assert answer.accepted
+        assert Status.COMPLETED is (await run.response()).status
+        kinds = await _audited(signed.world, run)
+        assert ["approval.counted", "approval.recorded"] == kinds[:2]
+
+
+async def test_an_author_has_no_other_name(world: World, tmp_path: Path) -> None:
+    """Who opened the issue may not approve it with a key under another name, nor by a claim."""
+    async with opened_signing(world, tmp_path) as signed:
+        claimed = {"author": signed.key.approver}
+        run = await signed.world.start(*SCRIPT, mode="approve", context=claimed)
+        pending = await run.waiting()
+        again = signed.under_another_name()
+        answer = await run.update({**again.signed(run, pending), "verdict": "approve"})
+        assert (False, "unauthorised") == (answer.accepted, answer.code)
+        known = {"repository": run.id, "author": "somebody-else"}
+        second = await signed.world.start(*SCRIPT, mode="approve", context=known)
+        review = signed.signed(second, await second.waiting())
+        code = await refusal_of(second.update({**review, "verdict": "approve"}))
+        assert "unauthorised" == code
+        assert [] == await signed.world.written(run)
+        await run.handle.terminate()
+        await second.handle.terminate()
+
+
+async def test_trust_that_was_withdrawn_holds_for_runs_that_wait(
+    world: World, tmp_path: Path
+) -> None:
+    """A run that began where unsigned approvals count writes nothing once they do not any more."""
+    queue = f"queue-{uuid.uuid4().hex}"
+    async with altered_world(world, queue=queue) as trusting:
+        run = await trusting.start(*SCRIPT, mode="approve")
+        pending = await run.waiting()
+    services = replace(
+        world.services, local_trust=False, keyring=KeyringFile(tmp_path / "keyring.json")
+    )
+    async with altered_world(world, services=services, queue=queue) as strict:
+        await run.signal("approve", envelope(pending))
+        assert (Status.REVIEW_REQUIRED, "policy_block") == outcome(await run.response())
+        assert [] == await strict.written(run)

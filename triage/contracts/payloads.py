@@ -90,7 +90,8 @@ class RunContext(Contract):
     """Result of `pin_run_context`: the bounded snapshot that the workflow reads rules from.
 
     `refused` says why the run cannot start (an unknown model, a missing script); everything else
-    is then empty. `inherited` is the evidence of the run that this one continues.
+    is then empty. `inherited` is the evidence of the run that this one continues. `author` opened
+    the issue, as the tracker knows it; `claimed_author` is another one that the start named.
     """
 
     refused: str | None = None
@@ -102,6 +103,7 @@ class RunContext(Contract):
     model_timeout_ms: int = 10_000
     tracker: str = "local"
     author: str = ""
+    claimed_author: str = ""
     local_trust: bool = False
     inherited: tuple[EvidenceRef, ...] = ()
 
@@ -214,7 +216,8 @@ class VerifyRequest(Contract):
 
     The run and its namespace are those of the activity. `use_by` is from when on the decision, once
     it is recorded, allows no write any more (ISO 8601); None means never. `decides` says whether it
-    is the decision: one approval of several is not, until there are enough of them.
+    is the decision: one approval of several is not, until there are enough of them. `subjects` are
+    those who have approved it already, and `barred` the names of those who may not decide.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -230,6 +233,8 @@ class VerifyRequest(Contract):
     token: Annotated[str, Field(repr=False)]
     use_by: str | None = None
     decides: bool = True
+    subjects: tuple[str, ...] = ()
+    barred: tuple[str, ...] = ()
 
 
 class VerifyResult(Contract):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
+from triage.contracts.logins import exact
 from triage.contracts.options import MODES, Mode
 from triage.policy.rules import LabelEffect, Rules
 
@@ -44,7 +44,6 @@ class Widening:
     after: str
 
 
-_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 _ORDER: Final[Mapping[Mode, int]] = {mode: rank for rank, mode in enumerate(MODES)}
 
 
@@ -81,18 +80,14 @@ def _labels(old: Rules, new: Rules) -> Iterator[Widening]:
 def _approvers(old: Rules, new: Rules) -> Iterator[Widening]:
     if old.approvers and not new.approvers:
         yield Widening(Widens.APPROVER, "", f"{len(old.approvers)} people", "anybody trusted")
-    known = {_folded(name) for name in old.approvers}
+    known = {exact(name) for name in old.approvers}
     if old.approvers:
         for name in new.approvers:
-            if _folded(name) not in known:
+            if exact(name) not in known:
                 yield Widening(Widens.APPROVER, name, "may not approve", "may approve")
     if new.approvals_required < old.approvals_required:
         before, after = old.approvals_required, new.approvals_required
         yield Widening(Widens.APPROVER, "", f"{before} people required", f"{after} required")
-
-
-def _folded(login: str) -> str:
-    return login.strip().removeprefix("@").translate(_LOWER)
 
 
 def _modes(old: Rules, new: Rules) -> Iterator[Widening]:

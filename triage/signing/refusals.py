@@ -45,6 +45,8 @@ class Detail(StrEnum):
     TOKEN_REPLAYED = "token_replayed"  # noqa: S105 - a code, not a secret
     DECIDED_OTHERWISE = "decided_otherwise"
     REVOKED = "revoked"
+    SAME_PERSON = "same_person"
+    BARRED_PERSON = "barred_person"
 
 
 _C = RefusalCode
@@ -79,6 +81,8 @@ CODE_OF: Final[dict[Detail, RefusalCode]] = {
     Detail.TOKEN_REPLAYED: _C.DUPLICATE,
     Detail.DECIDED_OTHERWISE: _C.DUPLICATE,
     Detail.REVOKED: _C.UNAUTHORISED,
+    Detail.SAME_PERSON: _C.DUPLICATE,
+    Detail.BARRED_PERSON: _C.UNAUTHORISED,
 }
 
 

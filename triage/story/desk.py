@@ -11,18 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from triage.contracts.approval import RefusalCode, Review, Verdict
 from triage.contracts.canonical import digest_of
+from triage.contracts.logins import exact, folded
 
 START: Final = "start"
 SIGNAL: Final = "signal"
 UPDATE: Final = "update"
 """How a review comes."""
-
-_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 class StartingApproval(StrEnum):
@@ -84,6 +82,7 @@ class Desk:
     Attributes:
         local: whether unsigned approvals count; None while it is not known.
         author: the issue's author, who never decides.
+        claimed_author: another one, whom the start named.
         approvers: the only people who may decide; empty for anybody.
         waiting: whether the run waits for a person.
         wait: on what; None if that cannot be read.
@@ -99,6 +98,7 @@ class Desk:
 
     local: bool | None = None
     author: str = ""
+    claimed_author: str = ""
     approvers: tuple[str, ...] = ()
     waiting: bool = False
     wait: Wait | None = None
@@ -208,7 +208,7 @@ class Desk:
 
     def has_approved(self, review: Review) -> bool:
         """Whether this person's approval is among those that are given so far."""
-        return _folded(review.approver) in map(_folded, self.approved_by)
+        return folded(review.approver) in map(folded, self.approved_by)
 
     def decided_on(self, review: Review) -> Review | None:
         """Return the review that decided on the same operation and version."""
@@ -216,17 +216,10 @@ class Desk:
 
     def _may_decide(self, review: Review) -> bool:
         """Whether this approver may, if the signature, if there is one, is good."""
-        name = _folded(review.approver)
+        name = folded(review.approver)
         trusted = self.local is True or review.token is not None
-        if self.approvers and _exact(review.approver) not in map(_exact, self.approvers):
+        if self.approvers and exact(review.approver) not in map(exact, self.approvers):
             return False
-        is_author = bool(self.author) and name == _folded(self.author)
+        authors = [folded(author) for author in (self.author, self.claimed_author) if author]
+        is_author = name in authors
         return trusted and bool(name) and not is_author and not name.endswith("[bot]")
-
-
-def _exact(login: str) -> str:
-    return login.strip().removeprefix("@").translate(_LOWER)
-
-
-def _folded(login: str) -> str:
-    return "".join(login.split()).lstrip("@").casefold()

@@ -85,6 +85,7 @@ class Memory:
         self.context = context
         self.desk.local = context.flag("local_trust")
         self.desk.author = context.text("author") or self.desk.author
+        self.desk.claimed_author = context.text("claimed_author")
         self.desk.approvers = self.policy.texts("approvers")
 
     def keep(self, value: Fields) -> EvidenceRef | None:

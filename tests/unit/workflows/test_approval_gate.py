@@ -76,6 +76,13 @@ CASES = {
         RefusalCode.UNAUTHORISED, trust=Trust(local=True, author="ann", approvers=("ann",))
     ),
     "a bot": Case(RefusalCode.UNAUTHORISED, a_review(approver="helper[bot]")),
+    "a bot in full width": Case(
+        RefusalCode.UNAUTHORISED, a_review(approver="dependabot\uff3bbot\uff3d")
+    ),
+    "an author whom the start names": Case(
+        RefusalCode.UNAUTHORISED,
+        trust=Trust(local=True, author="octo", claimed_author="@Ann"),
+    ),
     "a bot in capitals": Case(RefusalCode.UNAUTHORISED, a_review(approver="Helper[BOT] ")),
     "a second review": Case(RefusalCode.DUPLICATE, decided=True),
     "a second opinion": Case(
