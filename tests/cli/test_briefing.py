@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 from tests.cli.samples import evidence_view, pending_view
 from triage.cli import reviewing
 from triage.cli.briefing import Briefing, Gone, ModelText, ShownEvidence, ShownIssue, ShownRequest
-from triage.cli.briefing_lines import BAR, MAX_LINES, briefing_lines
+from triage.cli.briefing_lines import BAR, MAX_LINES, briefing_lines, review_hint
+from triage.cli.briefing_trust import signs_by_settings
 from triage.cli.text import visible
+from triage.settings import Settings
 from triage.storage.switches import Switch
 from triage.trackers.base import TrackedIssue, content_digest
 
@@ -241,3 +244,26 @@ def test_nothing_unseen_is_approved(issue: ShownIssue | Gone, told: str | None) 
     problem = reviewing._against(_briefing(issue=issue))
     assert told == (problem and str(problem).partition(" (")[0])
     assert (problem is None) or "--anyway" in problem.hint
+
+
+@pytest.mark.parametrize("signs", [False, True])
+def test_the_line_to_type_signs_where_it_must(*, signs: bool) -> None:
+    """Nobody is given a line whose approval cannot count."""
+    line = review_hint(_briefing(signs=signs))
+    assert "waits for a person: triage approve triage-1 op-6 --version 6" in line
+    assert signs == line.endswith(" --sign")
+
+
+@pytest.mark.parametrize(
+    ("settings", "signs"),
+    [
+        ({}, False),
+        ({"local_trust": False}, True),
+        ({"keyring": Path("/k.json")}, True),
+        ({"keyring": Path("/k.json"), "local_trust": True}, False),
+    ],
+    ids=["none", "no-trust", "keyring", "trust"],
+)
+def test_settings_say_who_signs(settings: dict[str, Any], *, signs: bool) -> None:
+    """Where the run's own trust cannot be read, the settings decide which line is given."""
+    assert signs == signs_by_settings(Settings(**settings))

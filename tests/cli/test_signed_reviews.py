@@ -48,11 +48,13 @@ def _approve(signed: Stack, run: str, *more: str | Path) -> Answer:
 def test_only_a_signature_counts(signed: Stack, request_file: Path) -> None:
     """An unsigned approval is refused and told how to sign; a signed one writes; it ends there."""
     name, follower = _waiting(signed, request_file)
+    shown = signed.triage("show", name).out
     unsigned = _approve(signed, name, "--as", "ann")
     accepted = _approve(signed, name, "--sign", "--key", _key(signed))
     response = follower.finish().json()
     second = _approve(signed, name, "--sign", "--key", _key(signed))
     assert [1, 0, 1] == [answer.status for answer in (unsigned, accepted, second)]
+    assert f"waits for a person: triage approve {name} op-6 --version 6 --sign\n" in shown
     assert "unauthorised: this approver may not decide" in unsigned.err
     assert "'triage keys new NAME' and add --sign" in unsigned.err
     assert "approved op-6 at version 6 as ann\n" == accepted.out

@@ -75,6 +75,7 @@ class Briefing:
 
     Attributes:
         stops: the switches that stop its write now.
+        signs: whether only signed approvals count.
     """
 
     workflow_id: str
@@ -84,6 +85,7 @@ class Briefing:
     request: ShownRequest | Gone
     issue: ShownIssue | Gone
     stops: tuple[Switch, ...] | Gone
+    signs: bool = False
 
     def is_cited(self, evidence_id: str) -> bool:
         """Whether the model rests its answer on this piece of evidence."""
@@ -111,6 +113,7 @@ class Briefing:
             "request": _request_json(self.request),
             "issue": _issue_json(self.issue),
             "writes_stopped": _stops_json(self.stops),
+            "signature_needed": self.signs,
         }
 
     def _evidence_json(self, item: ShownEvidence) -> dict[str, JsonValue]:

@@ -137,11 +137,13 @@ def stop_sentence(switch: Switch) -> str:
     return f"writes are {state} for {whose}, by {switch.by} at {told(switch.changed_at)}{why}"
 
 
-def review_hint(workflow_id: str, pending: PendingView) -> str:
+def review_hint(briefing: Briefing) -> str:
     """Return the line that approves what is pending."""
-    words = (workflow_id, pending.operation_id)
+    pending = briefing.pending
+    words = (briefing.workflow_id, pending.operation_id)
+    sign = " --sign" if briefing.signs else ""
     shown = " ".join(shlex.quote(word) for word in words)
-    return f"waits for a person: triage approve {shown} --version {pending.version}"
+    return f"waits for a person: triage approve {shown} --version {pending.version}{sign}"
 
 
 def _wrapped(text: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ workers have. So each part is looked for by itself, and held to the digests that
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from pydantic import ValidationError
@@ -20,6 +21,7 @@ from triage.cli.briefing import (
     ShownRequest,
 )
 from triage.cli.briefing_model import model_text
+from triage.cli.briefing_trust import needs_signature
 from triage.cli.clients import RPC_TIMEOUT, Run
 from triage.cli.stores import LOOK_SECONDS, look_into_store
 from triage.contracts.canonical import digest_of_bytes, short_hash
@@ -51,13 +53,15 @@ async def brief(
         RPCError: Temporal does not answer.
     """
     model = await model_text(client, run)
+    signs = await needs_signature(client, settings, run)
     try:
         async with look_into_store(settings) as store:
-            return await _look(settings, store, run, state, pending, model)
+            found = await _look(settings, store, run, state, pending, model)
     except StorageError as error:
         gone = Gone(str(error))
         evidence = tuple(ShownEvidence(view, gone) for view in state.evidence)
-        return Briefing(run.id, pending, evidence, model, gone, gone, gone)
+        found = Briefing(run.id, pending, evidence, model, gone, gone, gone)
+    return replace(found, signs=signs)
 
 
 async def _look(

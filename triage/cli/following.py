@@ -60,7 +60,7 @@ class Progress:
 
         run = await find_run(self._client, self._workflow_id)
         shown = await brief(self._client, self._settings, run, state, state.pending)
-        return [*briefing_lines(shown), review_hint(run.id, state.pending)]
+        return [*briefing_lines(shown), review_hint(shown)]
 
 
 async def follow(

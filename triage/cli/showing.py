@@ -175,7 +175,7 @@ def state_lines(
         yield f"continues   {exact(continued.workflow_id)} from version {continued.version}"
     yield f"steps       {state.steps}, of them retries {state.retries}"
     yield from _section("decisions", _decisions(state))
-    yield from _waiting(run, state, briefing)
+    yield from _waiting(state, briefing)
     yield from _section(f"refusals ({state.refusals_total})", _refusals(state))
     yield from _section("operations", _operations(state))
     yield from _section("spent", _pairs(state.spent.model_dump()))
@@ -185,7 +185,7 @@ def state_lines(
         yield from _section("response", (f"  {line}" for line in lines))
 
 
-def _waiting(run: Run, state: StateView, briefing: Briefing | None) -> Iterator[str]:
+def _waiting(state: StateView, briefing: Briefing | None) -> Iterator[str]:
     """Return what a run waits or waited for, and the evidence that it has."""
     if briefing is None and state.pending is None:
         yield from _section("evidence", _evidence(state))
@@ -195,7 +195,7 @@ def _waiting(run: Run, state: StateView, briefing: Briefing | None) -> Iterator[
     if briefing is not None:
         yield "pending"
         yield from briefing_lines.briefing_lines(briefing)
-        yield briefing_lines.review_hint(run.id, briefing.pending)
+        yield briefing_lines.review_hint(briefing)
     elif state.pending is not None:
         yield from _section("evidence", _evidence(state))
         yield "was pending when the run ended"
