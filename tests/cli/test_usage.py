@@ -26,6 +26,7 @@ COMMANDS = [
     "policy",
     "writes",
     "audit",
+    "serve",
     "evaluate",
     "investigate",
     "replay",
