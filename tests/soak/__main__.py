@@ -47,7 +47,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.soak", description=__doc__)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--operations", type=int, default=500)
-    parser.add_argument("--abreast", type=int, default=16)
+    parser.add_argument("--abreast", type=int, default=24)
     parser.add_argument("--full-at", type=int, help="from how many events on a history is full")
     parser.add_argument("--keep", action="store_true", help="keep what was left in any case")
     parser.add_argument("--database", choices=(*DATABASES, "both"), default="both")
