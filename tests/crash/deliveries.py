@@ -8,6 +8,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from pydantic import SecretStr
+from sqlalchemy import select
 from temporalio.client import WorkflowHandle
 
 from tests.crash.nursery import Process
@@ -15,7 +16,7 @@ from tests.crash.places import Action, Place
 from tests.crash.plays import Seen
 from tests.crash.records import Record
 from tests.crash.scenarios import REPOSITORY
-from tests.crash.scene import SECONDS, Cell
+from tests.crash.scene import LOOK_EVERY_SECONDS, SECONDS, Cell
 from tests.fakes.http_client import Answer, Call, NoAnswer, NotSent, exchange
 from tests.web.hooks import SECRET, an_event, encoded, headers_for
 from triage.contracts.canonical import parse_json
@@ -23,6 +24,8 @@ from triage.contracts.names import QUERY_STATE
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import StateView
 from triage.embedded import HOST, free_port
+from triage.storage.engine import Store
+from triage.storage.schema import requests
 
 SERVING: Final = "serving on"
 DELIVERY: Final = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
@@ -118,9 +121,25 @@ def _run(cell: Cell, answer: Answer) -> WorkflowHandle[Any, TriageResponse]:
     return cell.client.get_workflow_handle(name, result_type=TriageResponse)
 
 
+async def _started(cell: Cell, workflow_id: str) -> None:
+    """Return once whoever holds the request has recorded its run."""
+    r = requests.c
+    recorded = select(r.request_key).where(r.state == "started", r.workflow_id == workflow_id)
+    store = await Store.open(cell.settings.database_url)
+    try:
+        async with asyncio.timeout(SECONDS):
+            while True:
+                async with store.read() as connection:
+                    if (await connection.execute(recorded)).first():
+                        return
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
+    finally:
+        await store.close()
+
+
 async def _record(cell: Cell, handle: WorkflowHandle[Any, TriageResponse]) -> Record:
-    """Return what the run did, once there is one and it has ended."""
-    await cell.begun(handle)
+    """Return what the run did, once the store says that there is one and it has ended."""
+    await _started(cell, handle.id)
     response = await cell.answer(handle)
     view = await handle.query(QUERY_STATE, result_type=StateView)
     record = await cell.witness(handle.id, str(_number(cell))).record(response, view)

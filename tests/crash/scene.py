@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from temporalio.client import Client, WorkflowHandle
-from temporalio.service import RPCError, RPCStatusCode
 
 from tests.crash.nursery import Job, Process
 from tests.crash.places import Action, Pause, Place
@@ -151,23 +150,6 @@ class Cell:
                 if found.get(TRIAGE_WAITING_SINCE) is not None:
                     return
                 await asyncio.sleep(LOOK_EVERY_SECONDS)
-
-    async def begun(self, handle: Handle) -> None:
-        """Return once there is such a run."""
-        async with asyncio.timeout(SECONDS):
-            while True:
-                if await self._is_there(handle):
-                    return
-                await asyncio.sleep(LOOK_EVERY_SECONDS)
-
-    async def _is_there(self, handle: Handle) -> bool:
-        try:
-            await handle.describe()
-        except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                raise
-            return False
-        return True
 
     async def dies(self, process: Process, handle: WorkflowHandle[Any, Any]) -> None:
         """Return once a process has killed itself; the run must not end before."""
