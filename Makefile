@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
-# Test processes side by side. Each starts servers of its own: 2 suits a small machine.
-TEST_JOBS ?= 2
+# Test processes side by side. Each starts servers of its own and waits a lot: 3 suit two cores.
+TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
