@@ -122,6 +122,8 @@ class IssueTriage:
         if self._loop is None or request.request_id != self._loop.request.request_id:
             raise ContractError("an edit is of another request")
         self._loop.edit = request
+        # Whatever is still sent for what was pending comes too late, also within this task.
+        self._desk.close()
 
     def _review(self, name: str, raw: RawValue) -> None:
         if name not in _VERDICTS:

@@ -71,7 +71,7 @@ def _settings(folder: Path, github: GitHub) -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_from_a_token_to_a_label(tmp_path: Path) -> None:
     """A token that only reads gives a suggestion; another one writes what a person approves."""
     async with _typing(tmp_path) as typed:

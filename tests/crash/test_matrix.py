@@ -31,7 +31,7 @@ async def _see(arena: Arena, stages: Sequence[Stage], subtests: pytest.Subtests)
             assert [] == breaches, spec.expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 async def test_a_disturbed_worker_changes_no_decision(
     arena: Arena, subtests: pytest.Subtests
@@ -47,7 +47,7 @@ async def test_a_disturbed_worker_writes_once(arena: Arena, subtests: pytest.Sub
     await _see(arena, [Stage.WRITING], subtests)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 async def test_a_disturbed_worker_settles_what_is_uncertain(
     arena: Arena, subtests: pytest.Subtests

@@ -133,7 +133,7 @@ def _sets_between(facts: Facts, record: OperationRecord) -> list[frozenset[str]]
     begin = dispatched[0].at.timestamp() - TOLERANCE_SECONDS
     end = settled[0].at.timestamp() + TOLERANCE_SECONDS
     until = [time for time, _ in history[1:]] + [float("inf")]
-    pairs = zip(history, until, strict=True)
+    pairs = zip(history, until, strict=False)
     return [labels for (since, labels), over in pairs if since <= end and over >= begin]
 
 
