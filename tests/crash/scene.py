@@ -45,8 +45,9 @@ from triage.storage.migrate import upgrade
 Answer = TypeVar("Answer")
 Handle = WorkflowHandle[Any, TriageResponse]
 
-SECONDS: Final = 100.0
-"""How long anything may take before a cell gives up on it."""
+SECONDS: Final = 240.0
+"""How long anything may take before a cell gives up on it: a write that was tried often is tried
+again only after a minute, and perhaps by the frozen worker."""
 
 LOOK_EVERY_SECONDS: Final = 0.5
 """How often a cell asks whether its run waits: dozens of them ask one server."""
