@@ -33,3 +33,8 @@ def exhausted(spent: Spent, limits: BudgetLimits) -> str | None:
         ("evidence_bytes", spent.evidence_bytes, limits.evidence_bytes),
     )
     return next((name for name, used, limit in pairs if limit is not None and used >= limit), None)
+
+
+def left(limit: int | None, used: int) -> int | None:
+    """Return what is left of a limit; None where there is none."""
+    return None if limit is None else max(0, limit - used)

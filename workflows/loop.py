@@ -31,7 +31,6 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.options import ContinuedFrom, Grounding
     from triage.contracts.payloads import (
         DecideOutcome,
-        DecideRequest,
         DecideResult,
         PinRequest,
         ReadRequest,
@@ -47,6 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import budget, calls
     from workflows.approval_gate import Trust
     from workflows.carried import Carried, HistoryFull, Wait
+    from workflows.deciding import Decider
     from workflows.outcomes import (
         Ending,
         failed,
@@ -173,6 +173,13 @@ class TriageLoop:
             claimed_author=context.claimed_author or None,
         )
         self._writer = self._new_writer()
+        self._decider = Decider(
+            self._state,
+            context,
+            self._limits,
+            scope=self._scope,
+            interrupted=self._interrupted,
+        )
 
     def _new_writer(self) -> Writer:
         context = self._options.context
@@ -214,7 +221,7 @@ class TriageLoop:
             reason = f"the budget of {spent_budget} is spent"
             return review_with_evidence(state, FailureClass.BUDGET_EXCEEDED, reason)
         state.steps += 1
-        result = await self._decide()
+        result = await self._decider.ask()
         return None if self._interrupted() else await self._act(result)
 
     def _interrupted(self) -> bool:
@@ -236,41 +243,10 @@ class TriageLoop:
         spent = budget.Spent(state.tokens, state.cost_micros, state.seconds, state.evidence_bytes)
         return budget.exhausted(spent, self._limits.budget)
 
-    async def _decide(self) -> DecideResult:
-        result = await calls.decide(
-            DecideRequest(
-                scope=self._scope,
-                step=self._state.steps,
-                version=self._state.version,
-                model=self._context.model,
-                request_digest=self._context.request_digest,
-                policy_digest=self._context.provenance.policy,
-            ),
-            self._context.model_timeout_ms,
-        )
-        self._state.tokens += result.usage.tokens
-        self._state.cost_micros += result.usage.cost_micros
-        return result
-
     async def _act(self, result: DecideResult) -> Ending | None:
-        match result.outcome:
-            case DecideOutcome.TIMEOUT:
-                return self._model_timeout()
-            case DecideOutcome.INVALID:
-                return failed(FailureClass.MODEL_INVALID_OUTPUT, result.detail)
-            case DecideOutcome.UNAVAILABLE:
-                reason = "content that the decision needs is unavailable"
-                return review_with_evidence(self._state, FailureClass.TOOL_ERROR, reason)
-            case DecideOutcome.DECISION:
-                return await self._follow(result)
-
-    def _model_timeout(self) -> Ending | None:
-        """Count a visible retry; it costs the step but is no transition."""
-        if self._state.retries < self._limits.max_model_retries:
-            self._state.retries += 1
-            return None
-        reason = "the model timed out and the bounded retries are used"
-        return review(FailureClass.MODEL_TIMEOUT, reason)
+        if result.outcome is DecideOutcome.DECISION:
+            return await self._follow(result)
+        return await self._decider.without(result)
 
     async def _follow(self, result: DecideResult) -> Ending | None:
         try:
@@ -278,7 +254,7 @@ class TriageLoop:
                 result.decision, routes=self._limits.routes, labels=self._limits.labels
             )
         except ContractError as error:
-            return failed(FailureClass.MODEL_INVALID_OUTPUT, str(error))
+            return self._decider.unusable(str(error), None)
         self._note(decision)
         match decision:
             case RequestReview():

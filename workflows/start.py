@@ -68,6 +68,8 @@ class Limits:
     routes: frozenset[str]
     labels: frozenset[str]
     tools: dict[str, ToolSnapshot]
+    max_corrections: int
+    fallback_models: tuple[str, ...]
 
 
 def read_start(args: Sequence[Any], *, goes_on: bool = False) -> Start | RefusedStart:
@@ -195,6 +197,8 @@ def settle(options: RunOptions, policy: PolicySnapshot) -> Limits:
         routes=frozenset(policy.routes),
         labels=frozenset(policy.labels.get("descriptive", ())),
         tools={tool.name: tool for tool in policy.tools},
+        max_corrections=policy.max_corrections,
+        fallback_models=policy.fallback_models,
     )
 
 

@@ -16,6 +16,7 @@ from triage.contracts.state import (
     DecisionView,
     EditNote,
     EvidenceView,
+    ModelFaultView,
     MutationRecord,
     OperationView,
     PendingView,
@@ -52,13 +53,18 @@ class IllegalTransition(Exception):  # noqa: N818 - the name says what happened
 class RunState:
     """Everything that a run knows about itself; changed only by its workflow.
 
-    `applied` maps each operation that was carried out to the labels that it put on.
+    `applied` maps each operation that was carried out to the labels that it put on. `fallbacks` is
+    how often the next model of the list was taken, `corrections` how often one was asked again
+    because its answer had to be corrected.
     """
 
     status: Status = Status.RECEIVED
     version: int = 0
     steps: int = 0
     retries: int = 0
+    corrections: int = 0
+    fallbacks: int = 0
+    model_faults: list[ModelFaultView] = field(default_factory=list)
     tool_sequence: list[str] = field(default_factory=list)
     decisions: list[DecisionView] = field(default_factory=list)
     evidence: list[EvidenceRef] = field(default_factory=list)
@@ -150,6 +156,7 @@ class RunState:
             ),
             provenance=self.provenance,
             response=self.response,
+            model_faults=tuple(self.model_faults),
         )
 
 

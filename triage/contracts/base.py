@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    ValidationError,
+    model_serializer,
+)
 
 from triage.contracts.wording import in_words
 
@@ -33,6 +41,14 @@ class Contract(BaseModel):
     """A frozen record that accepts exactly its own fields, each of exactly its own type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Sparse(Contract):
+    """A record that is written into every history: what is None in it takes no room there."""
+
+    @model_serializer(mode="wrap")
+    def _without_none(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return {name: value for name, value in write(self).items() if value is not None}
 
 
 class ContractError(ValueError):

@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from triage.contracts.approval import Digest, Verdict
-from triage.contracts.base import Contract
+from triage.contracts.base import Contract, Sparse
+from triage.contracts.model_faults import ModelFault
 from triage.contracts.options import BudgetLimits, ContinuedFrom, IssueContext
 from triage.contracts.request import TriageRequest
 
@@ -59,6 +60,8 @@ class PolicySnapshot(Contract):
     approvals_required: int = 1
     approvers: tuple[str, ...] = ()
     budget: BudgetLimits = BudgetLimits()
+    max_corrections: int = 0
+    fallback_models: tuple[str, ...] = ()
 
 
 class EvidenceRef(Contract):
@@ -108,8 +111,13 @@ class RunContext(Contract):
     inherited: tuple[EvidenceRef, ...] = ()
 
 
-class DecideRequest(Contract):
-    """Argument of `decide`: the step and where its inputs are stored."""
+class DecideRequest(Sparse):
+    """Argument of `decide`: the step and where its inputs are stored.
+
+    `correction` says in our words what was wrong with the answer before, so that the model may
+    correct it. `tokens_left` and `cost_micros_left` are what the run may still spend; None is no
+    bound.
+    """
 
     scope: str
     step: int
@@ -117,10 +125,17 @@ class DecideRequest(Contract):
     model: str
     request_digest: str
     policy_digest: str
+    correction: str | None = None
+    tokens_left: int | None = None
+    cost_micros_left: int | None = None
 
 
 class Usage(Contract):
-    """What one model call used; zeros when the adapter costs nothing."""
+    """What was charged for one step; zeros when the adapter costs nothing.
+
+    It holds calls that were lost with their worker, and the reservation of a call whose use nobody
+    can say.
+    """
 
     tokens: int = 0
     cost_micros: int = 0
@@ -133,18 +148,24 @@ class DecideOutcome(StrEnum):
     TIMEOUT = "timeout"
     INVALID = "invalid"
     UNAVAILABLE = "unavailable"
+    EXHAUSTED = "exhausted"
 
 
-class DecideResult(Contract):
+class DecideResult(Sparse):
     """Result of `decide`: plain data that the workflow parses itself.
 
-    `unavailable` says that content which the decision needs has expired.
+    `unavailable` says that content which the decision needs has expired, and `exhausted` that a
+    budget which runs share is spent; no model was asked then. `fault` names what went wrong with
+    `timeout` (no answer) and `invalid` (no usable answer); `retry_after_seconds` is the provider's
+    own word, clamped.
     """
 
     outcome: DecideOutcome
     decision: JsonValue = None
     detail: str = ""
     usage: Usage = Usage()
+    fault: ModelFault | None = None
+    retry_after_seconds: int | None = None
 
 
 class ReadRequest(Contract):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import JsonValue
 
 from triage.contracts.approval import Verdict
@@ -17,6 +19,24 @@ class DecisionView(Contract):
     kind: str
     call_id: str | None
     tool: str | None
+
+
+class ModelFaultView(Contract):
+    """A model call that gave no usable decision, and what the run did about it.
+
+    Attributes:
+        step: the step that it cost.
+        model: who was asked.
+        fault: its name; `schema_violated` too where the loop itself refused the answer.
+        then: ``retry``, ``correct``, ``fallback`` (the next model is asked) or ``end``.
+        wait_seconds: how long the run pauses before it asks again.
+    """
+
+    step: int
+    model: str
+    fault: str
+    then: Literal["retry", "correct", "fallback", "end"]
+    wait_seconds: int = 0
 
 
 class EvidenceView(Contract):
@@ -114,6 +134,7 @@ class StateView(Contract):
     spent: SpentView
     provenance: Provenance
     response: TriageResponse | None
+    model_faults: tuple[ModelFaultView, ...] = ()
 
 
 class MutationRecord(Contract):

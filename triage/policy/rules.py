@@ -13,7 +13,14 @@ from pydantic import Field
 
 from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import canonical_json, digest_of_bytes
-from triage.contracts.options import MAX_WINDOW_SECONDS, BudgetLimits, Count, Grounding, Mode
+from triage.contracts.options import (
+    MAX_WINDOW_SECONDS,
+    BudgetLimits,
+    Count,
+    Grounding,
+    Mode,
+    ModelName,
+)
 from triage.contracts.payloads import PolicySnapshot
 from triage.policy.tools import ToolRegistry, ToolSpec
 
@@ -56,6 +63,9 @@ class Rules(Contract):
         repositories: the mode of a repository, where it is not `mode`.
         tools_off: registered tools that no run may use.
         budget: what a run may spend at most, whatever its options say.
+        max_corrections: how often a run may ask a model to correct an answer that is no decision;
+            0 is never.
+        fallback_models: whom to ask, in this order, when the run's own model gives no answer.
         evidence_retention_days: how long a run's request and what its tools read are kept, where
             that is shorter than the worker's own setting; None leaves it to the setting.
     """
@@ -79,6 +89,8 @@ class Rules(Contract):
     repositories: dict[Name, Mode] = Field(default_factory=dict)
     tools_off: tuple[Name, ...] = ()
     budget: BudgetLimits = BudgetLimits()
+    max_corrections: Annotated[int, Field(ge=0, le=1)] = 0
+    fallback_models: Annotated[tuple[ModelName, ...], Field(max_length=5)] = ()
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
 
     def body(self) -> bytes:
@@ -122,7 +134,14 @@ class Rules(Contract):
         return {name: value for name, value in values.items() if value != usual[name]}
 
 
-_ONLY_IF_SET: Final = ("approval_window_seconds", "approvals_required", "approvers", "budget")
+_ONLY_IF_SET: Final = (
+    "approval_window_seconds",
+    "approvals_required",
+    "approvers",
+    "budget",
+    "max_corrections",
+    "fallback_models",
+)
 
 BUILTIN_RULES = Rules(
     name="builtin",

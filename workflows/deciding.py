@@ -1,0 +1,186 @@
+"""Asking for a decision: what is charged, and what follows when none comes.
+
+A model call that gives no decision has a named fault. Whether the loop asks again, has the answer
+corrected, takes the next model or ends is decided here, counted and visible; each of them costs
+the step, and none is a transition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final, Literal
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from triage.contracts.base import clamp
+    from triage.contracts.failures import FailureClass
+    from triage.contracts.model_faults import (
+        MAX_RETRY_AFTER_SECONDS,
+        MODEL_FAULTS,
+        ModelFault,
+    )
+    from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, RunContext
+    from triage.contracts.state import ModelFaultView
+    from workflows import budget, calls
+    from workflows.outcomes import Ending, failed, review, review_with_evidence
+    from workflows.start import Limits
+    from workflows.state import RunState
+
+MAX_CORRECTION_CHARS: Final = 300
+_PAUSE_AFTER: Final = {
+    ModelFault.RATE_LIMITED: 5,
+    ModelFault.OVERLOADED: 2,
+    ModelFault.UNREACHABLE: 2,
+}
+"""Seconds before the first retry where the provider named none; each later pause is twice as long.
+A model that timed out is asked again at once: the wait has been long enough."""
+
+Then = Literal["retry", "correct", "fallback", "end"]
+
+
+class Decider:
+    """Asks the run's model, step by step."""
+
+    def __init__(
+        self,
+        state: RunState,
+        context: RunContext,
+        limits: Limits,
+        *,
+        scope: str,
+        interrupted: Callable[[], bool],
+    ) -> None:
+        self._state = state
+        self._context = context
+        self._limits = limits
+        self._scope = scope
+        self._interrupted = interrupted
+        self._models = (context.model, *limits.fallback_models)
+        self._correction: str | None = None
+
+    @property
+    def model(self) -> str:
+        """Who is asked next."""
+        return self._models[min(self._state.fallbacks, len(self._models) - 1)]
+
+    async def ask(self) -> DecideResult:
+        """Ask once, and charge what it cost."""
+        state, limits = self._state, self._limits.budget
+        result = await calls.decide(
+            DecideRequest(
+                scope=self._scope,
+                step=state.steps,
+                version=state.version,
+                model=self.model,
+                request_digest=self._context.request_digest,
+                policy_digest=self._context.provenance.policy,
+                correction=self._correction,
+                tokens_left=budget.left(limits.tokens, state.tokens),
+                cost_micros_left=budget.left(limits.cost_micros, state.cost_micros),
+            ),
+            self._context.model_timeout_ms,
+        )
+        self._correction = None
+        state.tokens += result.usage.tokens
+        state.cost_micros += result.usage.cost_micros
+        return result
+
+    async def without(self, result: DecideResult) -> Ending | None:
+        """Return how the run ends that got no decision; None if it asks again."""
+        match result.outcome:
+            case DecideOutcome.UNAVAILABLE:
+                reason = "content that the decision needs is unavailable"
+                return review_with_evidence(self._state, FailureClass.TOOL_ERROR, reason)
+            case DecideOutcome.EXHAUSTED:
+                reason = result.detail or "a budget that runs share is spent"
+                return review_with_evidence(self._state, FailureClass.BUDGET_EXCEEDED, reason)
+            case DecideOutcome.TIMEOUT:
+                return await self._unanswered(result)
+            case _:
+                return self.unusable(result.detail, result.fault)
+
+    async def _unanswered(self, result: DecideResult) -> Ending | None:
+        """Ask again within the retries, then the next model, then hand over to a person."""
+        fault = result.fault or ModelFault.TIMEOUT
+        pause = self._pause(fault, result.retry_after_seconds)
+        if MODEL_FAULTS[fault].passes and self._may_retry() and self._has_time_for(pause):
+            self._note(fault, "retry", pause)
+            self._state.retries += 1
+            await self._wait(pause)
+            return None
+        if self._next_model(fault):
+            return None
+        if result.fault is None:
+            reason = "the model timed out and the bounded retries are used"
+            return review(FailureClass.MODEL_TIMEOUT, reason)
+        self._note(fault, "end")
+        return review(FailureClass.MODEL_TIMEOUT, _meaning(fault))
+
+    def unusable(self, problem: str, fault: ModelFault | None) -> Ending | None:
+        """Return how a run ends whose model answered, but with no decision; None if it corrects.
+
+        Args:
+            problem: what is wrong with the answer, in our own words.
+            fault: the adapter's name for it; None where an answer arrived and was refused here.
+        """
+        named = fault or ModelFault.SCHEMA_VIOLATED
+        corrected = self._state.corrections < self._limits.max_corrections
+        if MODEL_FAULTS[named].is_answer and corrected:
+            self._note(named, "correct")
+            self._state.corrections += 1
+            self._correction = clamp(problem or _meaning(named), MAX_CORRECTION_CHARS)
+            return None
+        if fault is None or not self._next_model(fault):
+            self._note_unless_plain(fault)
+            return failed(FailureClass.MODEL_INVALID_OUTPUT, problem or _meaning(named))
+        return None
+
+    def _may_retry(self) -> bool:
+        return self._state.retries < self._limits.max_model_retries
+
+    def _next_model(self, fault: ModelFault) -> bool:
+        """Take the next model of the list, if there is one."""
+        if self._state.fallbacks + 1 >= len(self._models):
+            return False
+        self._note(fault, "fallback")
+        self._state.fallbacks += 1
+        return True
+
+    def _pause(self, fault: ModelFault, named: int | None) -> int:
+        if named is not None:
+            return min(max(0, named), MAX_RETRY_AFTER_SECONDS)
+        return min(_PAUSE_AFTER.get(fault, 0) << self._state.retries, MAX_RETRY_AFTER_SECONDS)
+
+    def _has_time_for(self, pause: int) -> bool:
+        """Whether the run's time is not spent before the pause is over."""
+        seconds = budget.left(self._limits.budget.seconds, self._state.seconds)
+        return seconds is None or pause < seconds
+
+    async def _wait(self, seconds: int) -> None:
+        """Wait on a durable timer; an edit ends the pause."""
+        if seconds:
+            with suppress(TimeoutError):
+                await workflow.wait_condition(self._interrupted, timeout=timedelta(seconds=seconds))
+
+    def _note_unless_plain(self, fault: ModelFault | None) -> None:
+        if fault is not None:
+            self._note(fault, "end")
+
+    def _note(self, fault: ModelFault, then: Then, wait_seconds: int = 0) -> None:
+        self._state.model_faults.append(
+            ModelFaultView(
+                step=self._state.steps,
+                model=self.model,
+                fault=fault.value,
+                then=then,
+                wait_seconds=wait_seconds,
+            )
+        )
+
+
+def _meaning(fault: ModelFault) -> str:
+    info = MODEL_FAULTS[fault]
+    return f"{info.meaning} ({fault.value})"
