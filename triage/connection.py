@@ -23,6 +23,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from triage.converter import data_converter
 from triage.leaving import end_leftovers
+from triage.patient_queries import PatientQueries
 from triage.search_attributes import ensure_search_attributes as ensure_search_attributes
 from triage.settings import Settings, SettingsError, temporal_profile
 
@@ -81,7 +82,9 @@ async def connect(
     address = _checked(config["target_host"])
     try:
         async with asyncio.timeout(timeout_seconds):
-            client = await Client.connect(**config, data_converter=data_converter)
+            client = await Client.connect(
+                **config, data_converter=data_converter, interceptors=[PatientQueries()]
+            )
             await _find_namespace(client, timeout_seconds)
     except TimeoutError:
         await asyncio.sleep(_ABANDON_PAUSE_SECONDS)

@@ -25,6 +25,7 @@ from temporalio.service import RPCError
 
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.converter import data_converter
+from triage.patient_queries import PatientQueries
 from triage.processes import ChildProcess
 from triage.search_attributes import type_name
 from triage.settings import Settings, as_environment, process_environment
@@ -325,7 +326,9 @@ async def _connected(address: str) -> Client:
     """Return a client as soon as the namespace and our search attributes are there."""
     while True:
         try:
-            client = await Client.connect(address, data_converter=data_converter)
+            client = await Client.connect(
+                address, data_converter=data_converter, interceptors=[PatientQueries()]
+            )
             await client.count_workflows(f"{SEARCH_ATTRIBUTES[0].name} IS NULL")
         except (RuntimeError, RPCError):
             await asyncio.sleep(RETRY_SECONDS)

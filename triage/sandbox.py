@@ -12,17 +12,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker.workflow_sandbox import SandboxRestrictions
+
+from triage.early_queries import GuardedRunner
 
 PACKAGE: Final = "workflows"
 LOADED_ONCE: Final = "triage"
 
 
-def sandbox_for(workflows: Sequence[type]) -> SandboxedWorkflowRunner:
+def sandbox_for(workflows: Sequence[type]) -> GuardedRunner:
     """Return what runs `workflows` in a worker, and what has to replay them."""
     definitions = {workflow.__module__ for workflow in workflows}
     parts = (name for name in _modules() if name not in definitions)
-    return SandboxedWorkflowRunner(
+    return GuardedRunner(
         restrictions=SandboxRestrictions.default.with_passthrough_modules(LOADED_ONCE, *parts)
     )
 
