@@ -21,8 +21,9 @@ print("deaf", flush=True)
 time.sleep(600)
 """
 PARENT = """
-import asyncio, os, sys
+import asyncio, os, signal, sys
 from triage.processes import ChildProcess
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 async def main():
     child = await ChildProcess.start([sys.executable, "-c", sys.argv[1]], environment=os.environ)
     assert await child.wait_for_line("deaf")
