@@ -37,6 +37,7 @@ Result = TypeVar("Result", bound=Contract)
 
 GRACE: Final = timedelta(seconds=5)
 LOCAL_TIMEOUT: Final = timedelta(seconds=10)
+VERIFY_TIMEOUT: Final = timedelta(seconds=10)
 WRITE_TIMEOUT: Final = timedelta(seconds=90)
 WRITE_HEARTBEAT: Final = timedelta(seconds=10)
 INFRASTRUCTURE: Final = RetryPolicy(
@@ -48,9 +49,10 @@ INFRASTRUCTURE_TOTAL: Final = timedelta(minutes=10)
 WRITE_TOTAL: Final = timedelta(minutes=30)
 WRITE_RETRY: Final = RetryPolicy(
     initial_interval=timedelta(seconds=1),
-    maximum_interval=timedelta(minutes=1),
-    maximum_attempts=100,
+    maximum_interval=timedelta(seconds=10),
+    maximum_attempts=200,
 )
+"""A put-off write waits for its quiet period, and a lost worker late in it must not cost a minute."""
 
 
 async def local(name: str, argument: Contract, result: type[Result]) -> Result:
@@ -92,8 +94,12 @@ async def preview(request: PreviewRequest) -> Preview:
 
 
 async def verify_approval(request: VerifyRequest) -> VerifyResult:
-    """Verify a signed approval; the token is not in the history a second time."""
-    return await local(names.ACTIVITY_VERIFY_APPROVAL, request, VerifyResult)
+    """Verify a signed approval.
+
+    Never as a local activity: an update waits for it, and a worker that is lost between the marker
+    of a local activity and the update's answer leaves a history that no worker can go on with.
+    """
+    return await remote(names.ACTIVITY_VERIFY_APPROVAL, request, VerifyResult, VERIFY_TIMEOUT)
 
 
 async def decide(request: DecideRequest, timeout_ms: int) -> DecideResult:

@@ -25,7 +25,7 @@ from workflows import calls, evidence_loop
 from workflows.state import MAX_REFUSALS_KEPT, TERMINAL, TRANSITIONS
 
 PAGE: Final = page("docs/architecture.md")
-LOCAL_CALLS: Final = (calls.pin, calls.preview, calls.verify_approval)
+LOCAL_CALLS: Final = (calls.pin, calls.preview)
 SECONDS: Final = {"ms": 0.001, "s": 1, "min": 60}
 
 
@@ -107,7 +107,7 @@ def test_the_table_of_activities_gives_the_code_s_timeouts() -> None:
     expected = {
         names.ACTIVITY_PIN_RUN_CONTEXT: local,
         names.ACTIVITY_PREVIEW_OPERATION: local,
-        names.ACTIVITY_VERIFY_APPROVAL: local,
+        names.ACTIVITY_VERIFY_APPROVAL: _remote(calls.VERIFY_TIMEOUT),
         names.ACTIVITY_OPEN_INCIDENT: local,
         names.ACTIVITY_DECIDE: model,
         names.ACTIVITY_CHOOSE_ACTION: _remote(evidence_loop._TIMEOUT),
