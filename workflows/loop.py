@@ -362,6 +362,7 @@ class TriageLoop:
             arguments=call.arguments,
             policy_digest=self._context.provenance.policy,
             timeout_ms=tool.timeout_ms,
+            target=self._writer.target if tool.target else None,
         )
         try:
             evidence = await calls.read(tool, request)

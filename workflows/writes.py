@@ -88,8 +88,8 @@ class Writer:
         if problem is not None:
             return problem
         if decided is None:
-            problem = await self._ask(intent, operation)
-            return problem or await self.go_on(intent, operation)
+            asked = await self._ask(intent, operation)
+            return asked if isinstance(asked, Ending) else await self.go_on(intent, asked)
         if self._interrupted():
             self._note(operation, WITHDRAWN)
             return None
@@ -179,8 +179,11 @@ class Writer:
             return self._conflict(operation, reason, intent.proposal)
         return None
 
-    async def _ask(self, intent: Intent, operation: Operation) -> Ending | None:
-        """Show the operation to whoever decides, unless it could not be carried out."""
+    async def _ask(self, intent: Intent, operation: Operation) -> Ending | Operation:
+        """Show the operation to whoever decides, unless it could not be carried out.
+
+        What is shown is returned: it names the labels by id as well, where they have ids.
+        """
         request = PreviewRequest(target=self.target, labels=operation.labels)
         try:
             shown = await calls.preview(request)
@@ -191,9 +194,12 @@ class Writer:
             reason = "the tracker could not show the issue"
             return tool_fault(self._state, calls.failure_of(error), reason, intent.proposal)
         problem = self._unshowable(operation, shown, intent.proposal)
-        if problem is None:
-            self.room.ask(intent, operation, shown)
-        return problem
+        if problem is not None:
+            return problem
+        pinned = operation.model_copy(update={"label_ids": shown.label_ids})
+        asked = pinned if shown.label_ids else operation
+        self.room.ask(intent, asked, shown)
+        return asked
 
     def _unshowable(
         self, operation: Operation, shown: Preview, proposal: Proposal
@@ -205,7 +211,17 @@ class Writer:
             return tool_fault(self._state, FailureClass.TOOL_ERROR, reason, proposal)
         if shown.missing:
             self._note(operation, "blocked")
-            reason = "the tracker does not have every label of this write"
+            # The preflight has seen that they are labels of the rules.
+            names = ", ".join(f'"{label}"' for label in shown.missing)
+            reason = f"the tracker does not have every label of this write: {names}"
+            return review(FailureClass.POLICY_BLOCK, reason, proposal)
+        if shown.removed:
+            self._note(operation, "blocked")
+            reason = "a person removed a label of this write from the issue"
+            return review(FailureClass.POLICY_BLOCK, reason, proposal)
+        if shown.too_many:
+            self._note(operation, "blocked")
+            reason = "the issue would have more labels than it may"
             return review(FailureClass.POLICY_BLOCK, reason, proposal)
         if shown.content_digest != self._context.content_digest:
             return self._conflict(operation, "the issue changed after it was read", proposal)

@@ -34,7 +34,10 @@ NOT_PINNED = Provenance(orchestrator="", policy="", prompt="", tools="", model="
 
 
 class ToolSnapshot(Contract):
-    """What the loop needs to know of a registered tool; the rest stays with the activity."""
+    """What the loop needs to know of a registered tool; the rest stays with the activity.
+
+    `target` says that each call of a read is told which issue the run is about.
+    """
 
     name: str
     arguments: dict[str, str]
@@ -42,6 +45,7 @@ class ToolSnapshot(Contract):
     max_attempts: int = 1
     side_effect: bool = False
     operation_id: bool = False
+    target: bool = False
 
 
 class PolicySnapshot(Contract):
@@ -168,16 +172,6 @@ class DecideResult(Sparse):
     retry_after_seconds: int | None = None
 
 
-class ReadRequest(Contract):
-    """Argument of a read tool's activity."""
-
-    scope: str
-    version: int
-    arguments: dict[str, JsonValue]
-    policy_digest: str
-    timeout_ms: int
-
-
 class Target(Contract):
     """The issue that a write is about: always the request's own."""
 
@@ -186,11 +180,23 @@ class Target(Contract):
     issue: str
 
 
-class Operation(Contract):
+class ReadRequest(Sparse):
+    """Argument of a read tool's activity; `target` is the run's issue, for a tool that needs it."""
+
+    scope: str
+    version: int
+    arguments: dict[str, JsonValue]
+    policy_digest: str
+    timeout_ms: int
+    target: Target | None = None
+
+
+class Operation(Sparse):
     """A proposed write, exactly as it would be sent.
 
     `digest` is the ledger's (type, target, arguments); `approval_digest` covers everything that
-    the reviewer saw.
+    the reviewer saw. `label_ids` are the ids of the labels when they were shown, by the names in
+    `labels`; None where nobody was shown them, or the tracker has none.
     """
 
     operation_id: str
@@ -200,6 +206,7 @@ class Operation(Contract):
     labels: tuple[str, ...]
     digest: str
     approval_digest: str
+    label_ids: dict[str, str] | None = None
 
 
 class PreviewRequest(Contract):
@@ -209,11 +216,13 @@ class PreviewRequest(Contract):
     labels: tuple[str, ...]
 
 
-class Preview(Contract):
+class Preview(Sparse):
     """Result of `preview_operation`.
 
     `missing` are labels that the tracker does not have; `gone` says that it has no such issue, and
-    everything else is then empty.
+    everything else is then empty. `removed` are labels that a person took off the issue, `too_many`
+    says that it would have more of them than it may, and `label_ids` are the ids of those that
+    would be added.
     """
 
     labels_before: tuple[str, ...] = ()
@@ -221,6 +230,9 @@ class Preview(Contract):
     missing: tuple[str, ...] = ()
     content_digest: str = ""
     gone: bool = False
+    removed: tuple[str, ...] | None = None
+    too_many: bool | None = None
+    label_ids: dict[str, str] | None = None
 
 
 class Approval(Contract):
