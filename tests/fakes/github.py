@@ -100,6 +100,8 @@ class GitHubApi(TrackerApi):
     def _in_repository(
         self, request: Request, caller: Caller, repository: str, rest: list[str]
     ) -> Response | Write:
+        if (told := self._about(request, repository, rest)) is not None:
+            return told
         match rest:
             case ["labels"]:
                 shown = self._labels(repository, self.world.inventory(repository))
@@ -114,6 +116,33 @@ class GitHubApi(TrackerApi):
                     return _problem(404, "Not Found")
                 return _gone(found) or self._on_issue_of(request, caller, found, what)
         return _problem(404, "Not Found")
+
+    def _about(self, request: Request, repository: str, rest: list[str]) -> Response | None:
+        match rest:
+            case []:
+                return Response.of(shapes.repository(repository))
+            case ["issues"]:
+                return self._listed(request, repository)
+            case ["collaborators", login, "permission"]:
+                return Response.of(self.people.permission(repository, login))
+        return None
+
+    def _listed(self, request: Request, repository: str) -> Response:
+        """Answer as the list of a repository's issues does, pull requests among them."""
+        asked = request.query
+        since, state = asked.get("since", ""), asked.get("state", "open")
+        found = [
+            shapes.issue(issue, self._on(issue))
+            for (where, _), issue in self.world.issues.items()
+            if where == repository and not issue.deleted and issue.moved_to is None
+            if state in {"all", issue.state}
+        ]
+        by = f"{asked.get('sort', 'created')}_at"
+        found.sort(key=lambda shape: (shape[by], shape["number"]))
+        shown = [shape for shape in found if shape["updated_at"] >= since]
+        if asked.get("direction", "desc") == "desc":
+            shown.reverse()
+        return _page(request, repository, shown)
 
     def _with(self, permission: str, caller: Caller, value: Any) -> Response:  # noqa: ANN401 - any JSON
         if not caller.may(permission, "read"):

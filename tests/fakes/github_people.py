@@ -78,12 +78,15 @@ class People:
         app: the App, if there is one.
         callers: those whose token says less, or something else.
         grants: what each token of the App was asked to be for, in order.
+        rights: what people may do, by repository and login: a role's name, and what it contains
+            where that is a role of an organisation's own.
     """
 
     def __init__(self, app: App | None) -> None:
         self.app = app
         self.callers: dict[str, Caller] = {}
         self.grants: list[dict[str, Any]] = []
+        self.rights: dict[tuple[str, str], tuple[str, str]] = {}
         self._numbers = count(1)
 
     def who(self, authorization: str) -> Caller | None:
@@ -96,6 +99,13 @@ class People:
         if token.startswith("ghs_") and token not in self.callers:
             return None
         return self.callers.get(token) or Caller(login=token)
+
+    def permission(self, repository: str, login: str) -> dict[str, Any]:
+        """Return what somebody may do: nothing but to read, unless `rights` says more."""
+        role, contains = self.rights.get((repository, login), ("read", "read"))
+        basic = {"triage": "read", "maintain": "write"}.get(role, contains)
+        person = {**shapes.user(login), "role_name": role}
+        return {"permission": basic, "role_name": role, "user": person}
 
     def answer(self, request: Request, parts: list[str], caller: Caller) -> Response | None:
         """Return what is asked about the caller itself; None if that is nothing."""

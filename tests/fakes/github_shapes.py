@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 import zlib
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from tests.fakes.commit_log import Action, Entry
 from tests.fakes.issues import Issue, label_key
+from tests.fakes.openapi import description
 
 Shape = dict[str, Any]
 WEB: Final = "https://github.com"
@@ -77,6 +79,7 @@ def label(repository: str, name: str, id_: int) -> Shape:
 def issue(found: Issue, labels: list[Shape]) -> Shape:
     """Return an issue, or a pull request as this part of the API shows it."""
     here = f"{API}/repos/{found.repository}/issues/{found.number}"
+    times = [stamp(entry.at) for entry in found.events] or [_LONG_AGO]
     pull = {"pull_request": dict.fromkeys(("diff_url", "html_url", "patch_url", "url"), here)}
     return {
         "id": number_of(here),
@@ -95,10 +98,21 @@ def issue(found: Issue, labels: list[Shape]) -> Shape:
         "locked": found.locked,
         "comments": 0,
         "closed_at": None if found.state == "open" else _LONG_AGO,
-        "created_at": _LONG_AGO,
-        "updated_at": _LONG_AGO,
+        "created_at": times[0],
+        "updated_at": times[-1],
         **(pull if found.pull_request else {}),
     }
+
+
+def repository(name: str) -> Shape:
+    """Return a repository: GitHub's own example, under this name."""
+    shape: Shape = copy.deepcopy(
+        description()["operations"]["GET /repos/{owner}/{repo}"]["example"]
+    )
+    # The example leaves out what the description asks for.
+    source = {**shape["source"], "language": None}
+    ours = {"id": number_of(name), "full_name": name, "language": None}
+    return {**shape, **ours, "source": source}
 
 
 def event(entry: Entry, app: Shape | None) -> Shape:

@@ -16,6 +16,9 @@ TARGET: Final = Path(__file__).with_name("github_openapi.json")
 REPOSITORY: Final = "/repos/{owner}/{repo}"
 ISSUE: Final = REPOSITORY + "/issues/{issue_number}"
 OPERATIONS: Final = (
+    ("GET", REPOSITORY),
+    ("GET", REPOSITORY + "/issues"),
+    ("GET", REPOSITORY + "/collaborators/{username}/permission"),
     ("GET", ISSUE),
     ("GET", ISSUE + "/events"),
     ("POST", ISSUE + "/labels"),

@@ -7,7 +7,7 @@ them by digest; activities load that digest, and the workflow reads only the bou
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,11 @@ from triage.contracts.payloads import PolicySnapshot
 from triage.policy.tools import ToolRegistry, ToolSpec
 
 MAX_APPROVERS: Final = 100
+MAX_SECURITY_TERMS: Final = 100
+
+CommentRight = Literal["triage", "write", "maintain", "admin"]
+"""What somebody may do in a repository, as its tracker says."""
+COMMENT_RIGHTS: Final[tuple[CommentRight, ...]] = ("write", "maintain", "admin")
 
 
 class LabelEffect(StrEnum):
@@ -60,6 +65,10 @@ class Rules(Contract):
             it to the mode.
         approvals_required: how many different people have to approve a write.
         approvers: the only people who may decide; empty for anybody whose approval is trusted.
+        comment_rights: who may decide by a comment, by what they may do in the repository; empty
+            for nobody.
+        security_terms: words and phrases that make an issue one for a security review, beside
+            those that are built in.
         repositories: the mode of a repository, where it is not `mode`.
         tools_off: registered tools that no run may use.
         budget: what a run may spend at most, whatever its options say.
@@ -86,6 +95,8 @@ class Rules(Contract):
     approval_window_seconds: Annotated[int, Field(ge=60, le=MAX_WINDOW_SECONDS)] | None = None
     approvals_required: Annotated[int, Field(ge=1, le=10)] = 1
     approvers: Annotated[tuple[Name, ...], Field(max_length=MAX_APPROVERS)] = ()
+    comment_rights: tuple[CommentRight, ...] = COMMENT_RIGHTS
+    security_terms: Annotated[tuple[Name, ...], Field(max_length=MAX_SECURITY_TERMS)] = ()
     repositories: dict[Name, Mode] = Field(default_factory=dict)
     tools_off: tuple[Name, ...] = ()
     budget: BudgetLimits = BudgetLimits()

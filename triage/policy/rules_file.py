@@ -22,7 +22,10 @@ from triage.contracts.options import BudgetLimits, Count, Grounding, Mode
 from triage.contracts.wording import in_words
 from triage.policy.rules import (
     BUILTIN_RULES,
+    COMMENT_RIGHTS,
     MAX_APPROVERS,
+    MAX_SECURITY_TERMS,
+    CommentRight,
     LabelEffect,
     OwnerRule,
     Rules,
@@ -93,11 +96,13 @@ class _Policy(Contract):
     max_model_retries: Count = BUILTIN_RULES.max_model_retries
     grounding: Grounding = Grounding.CITED
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
+    security_terms: Annotated[tuple[Name, ...], Field(max_length=MAX_SECURITY_TERMS)] = ()
 
 
 class _Approvals(Contract):
     required: Annotated[int, Field(ge=1, le=10)] = 1
     approvers: Annotated[tuple[Name, ...], Field(max_length=MAX_APPROVERS)] = ()
+    comment_rights: tuple[CommentRight, ...] = COMMENT_RIGHTS
     window_hours: Hours | None = None
     reminder_hours: Hours = 24
     escalation_hours: Hours = 48
@@ -315,6 +320,7 @@ def _rules(file: _File) -> Rules:
         approval_window_seconds=None if hours is None else hours * 3600,
         approvals_required=approvals.required,
         approvers=approvals.approvers,
+        comment_rights=approvals.comment_rights,
         repositories=file.repositories,
         tools_off=tuple(name for name, is_on in file.tools.items() if not is_on),
         budget=file.budget,

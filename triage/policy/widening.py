@@ -85,6 +85,10 @@ def _approvers(old: Rules, new: Rules) -> Iterator[Widening]:
         for name in new.approvers:
             if exact(name) not in known:
                 yield Widening(Widens.APPROVER, name, "may not approve", "may approve")
+    for right in new.comment_rights:
+        if right not in old.comment_rights:
+            name = f"whoever has the right {right}"
+            yield Widening(Widens.APPROVER, name, "may not approve", "may approve by a comment")
     if new.approvals_required < old.approvals_required:
         before, after = old.approvals_required, new.approvals_required
         yield Widening(Widens.APPROVER, "", f"{before} people required", f"{after} required")

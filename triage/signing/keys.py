@@ -27,6 +27,7 @@ MAX_KEYS: Final = 1_000
 # A key id is only ever looked up, and still has no character that means anything in a path.
 KeyId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 PersonName = Annotated[str, StringConstraints(pattern=r"^[^\s\p{C}]{1,200}$")]
+TrackerName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Coordinate = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{43}$")]
 
 
@@ -53,6 +54,9 @@ class PublicKey(Contract):
 class KeyEntry(Contract):
     """One public key and whose it is.
 
+    Most keys are a person's. A key that vouches is a service's: what it signs says who somebody is
+    at a tracker, which the service saw for itself, and never counts as the service's own word.
+
     Attributes:
         kid: the key's id, unique in a ring.
         subject: the owner's stable id, such as a numeric user id: what a token is bound to, so
@@ -62,6 +66,7 @@ class KeyEntry(Contract):
         not_before: tokens that were issued earlier do not count.
         retired_at: tokens that were issued then or later do not count; None while in use. To make
             a key worthless at once, remove its entry.
+        vouches_for: the trackers whose people this key may name; empty for a person's own key.
     """
 
     kid: KeyId
@@ -70,6 +75,7 @@ class KeyEntry(Contract):
     public_key: PublicKey
     not_before: AwareDatetime
     retired_at: AwareDatetime | None = None
+    vouches_for: Annotated[tuple[TrackerName, ...], Field(max_length=10)] = ()
 
 
 class PrivateKey(Contract):
@@ -179,7 +185,11 @@ class Keyring:
 
 
 def new_key(
-    subject: str, now: datetime, approver: str | None = None
+    subject: str,
+    now: datetime,
+    approver: str | None = None,
+    *,
+    vouches_for: tuple[str, ...] = (),
 ) -> tuple[PrivateKey, KeyEntry]:
     """Make a key pair; its id is the public key's thumbprint (RFC 7638).
 
@@ -187,6 +197,7 @@ def new_key(
         subject: the owner's stable id.
         now: from when on the key counts.
         approver: the name that runs show; the subject unless given.
+        vouches_for: the trackers whose people it may name; none for a person's own key.
 
     Returns:
         What to keep secret and what to put into the ring.
@@ -205,6 +216,7 @@ def new_key(
             approver=name,
             public_key=PublicKey(x=x),
             not_before=now.replace(microsecond=0),
+            vouches_for=vouches_for,
         )
     except ValidationError as error:
         raise SigningError(explain(error, "key", KeyEntry)) from None

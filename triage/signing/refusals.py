@@ -31,6 +31,10 @@ class Detail(StrEnum):
     OTHER_AUDIENCE = "other_audience"
     OTHER_SUBJECT = "other_subject"
     OTHER_APPROVER = "other_approver"
+    NOT_VOUCHED = "not_vouched"
+    """A service's key, and it does not say for whom, or may not for that tracker."""
+    MAY_NOT_VOUCH = "may_not_vouch"
+    """It says who somebody is, and the key is a person's own."""
     NOT_YET_VALID = "not_yet_valid"
     EXPIRED = "expired"
     KEY_NOT_YET_USED = "key_not_yet_used"
@@ -67,6 +71,8 @@ CODE_OF: Final[dict[Detail, RefusalCode]] = {
     Detail.OTHER_AUDIENCE: _C.UNAUTHORISED,
     Detail.OTHER_SUBJECT: _C.UNAUTHORISED,
     Detail.OTHER_APPROVER: _C.UNAUTHORISED,
+    Detail.NOT_VOUCHED: _C.UNAUTHORISED,
+    Detail.MAY_NOT_VOUCH: _C.UNAUTHORISED,
     Detail.NOT_YET_VALID: _C.UNAUTHORISED,
     Detail.EXPIRED: _C.EXPIRED,
     Detail.KEY_NOT_YET_USED: _C.UNAUTHORISED,

@@ -35,6 +35,7 @@ from triage.signing.keys import (
     PersonName,
     SigningError,
     SigningKey,
+    TrackerName,
     verification_key,
 )
 from triage.signing.refusals import Detail, Refusal, RefusedTokenError
@@ -48,6 +49,18 @@ _REGISTRY: Final = jws.JWSRegistry(algorithms=[ALGORITHM])
 NumericDate = Annotated[int, Field(ge=0, le=253_402_300_799)]
 SingleUseId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{22,64}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_WORKFLOW_ID_CHARS)]
+
+
+class Vouched(Contract):
+    """Who somebody is at a tracker, by the word of the service that signs.
+
+    Attributes:
+        tracker: which.
+        login: the name there, which is the approver's; the stable id there is the token's subject.
+    """
+
+    tracker: TrackerName
+    login: PersonName
 
 
 class Claims(Contract):
@@ -68,6 +81,7 @@ class Claims(Contract):
     operation_digest: Digest
     state_version: StateVersion
     verdict: Verdict
+    vouched: Vouched | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +121,8 @@ class VerifiedApproval:
         token_id: a digest that stands for this very token; allow it once.
         issued_at: when the token says it was signed.
         expires_at: from when on it is refused.
+        vouched: who this is at a tracker, if a service said it; their rights there have to be
+            looked at before the approval is used.
     """
 
     subject: str
@@ -116,6 +132,7 @@ class VerifiedApproval:
     token_id: str
     issued_at: datetime
     expires_at: datetime
+    vouched: Vouched | None = None
 
 
 def audience(namespace: str) -> str:
@@ -145,6 +162,48 @@ def new_claims(
     """
     if statement.approver != key.approver:
         raise SigningError("approver: is not the owner of this key")
+    return _new_claims(statement, key.subject, now, lifetime, jti, None)
+
+
+def vouched_claims(
+    statement: Statement,
+    tracker: str,
+    person_id: str,
+    now: datetime,
+    *,
+    lifetime: timedelta = MAX_LIFETIME,
+    jti: str | None = None,
+) -> Claims:
+    """Say `statement` for somebody whom a service has seen at a tracker.
+
+    Only a key that the ring lets vouch for that tracker can sign it so that it counts.
+
+    Args:
+        statement: what is said; its approver is the login at the tracker.
+        tracker: where.
+        person_id: the stable id there.
+        now: the signer's time; whole seconds count.
+        lifetime: from one second to `MAX_LIFETIME`.
+        jti: the single-use id; the same one for the same act, so that it counts once.
+
+    Raises:
+        SigningError: one of the arguments does not fit; the message names it.
+    """
+    try:
+        vouched = Vouched(tracker=tracker, login=statement.approver)
+    except ValidationError as error:
+        raise SigningError(explain(error, "vouched", Vouched)) from None
+    return _new_claims(statement, person_id, now, lifetime, jti, vouched)
+
+
+def _new_claims(
+    statement: Statement,
+    subject: str,
+    now: datetime,
+    lifetime: timedelta,
+    jti: str | None,
+    vouched: Vouched | None,
+) -> Claims:
     if not timedelta(seconds=1) <= lifetime <= MAX_LIFETIME:
         raise SigningError(f"lifetime: must be from 1 second to {MAX_LIFETIME}")
     issued = int(now.timestamp())
@@ -152,7 +211,7 @@ def new_claims(
         return Claims(
             iss=ISSUER,
             aud=statement.audience,
-            sub=key.subject,
+            sub=subject,
             jti=jti or secrets.token_urlsafe(16),
             iat=issued,
             nbf=issued,
@@ -163,6 +222,7 @@ def new_claims(
             operation_digest=statement.digest,
             state_version=statement.version,
             verdict=statement.verdict,
+            vouched=vouched,
         )
     except ValidationError as error:
         raise SigningError(explain(error, "claims", Claims)) from None
@@ -174,7 +234,7 @@ def sign(claims: Claims, key: SigningKey) -> str:
     Raises:
         SigningError: they are said in another's name, or the token would be too large to send.
     """
-    if claims.sub != key.subject:
+    if claims.vouched is None and claims.sub != key.subject:
         raise SigningError("sub: is not the owner of this key")
     header = {"alg": ALGORITHM, "kid": key.kid, "typ": TOKEN_TYPE}
     payload = canonical_json(claims.model_dump(mode="json", exclude_none=True))
@@ -222,13 +282,14 @@ def _verified(
     _check_times(claims, entry, now.timestamp(), skew.total_seconds())
     _check_bindings(claims, expected)
     return VerifiedApproval(
-        subject=entry.subject,
-        approver=entry.approver,
+        subject=claims.sub,
+        approver=expected.approver,
         kid=kid,
         verdict=claims.verdict,
         token_id=digest_of([kid, claims.jti]),
         issued_at=datetime.fromtimestamp(claims.iat, UTC),
         expires_at=datetime.fromtimestamp(claims.exp, UTC),
+        vouched=claims.vouched,
     )
 
 
@@ -249,8 +310,18 @@ def _claims(payload: bytes) -> Claims:
 def _check_parties(claims: Claims, entry: KeyEntry, expected: Statement) -> None:
     _must(claims.iss == ISSUER, Detail.OTHER_ISSUER)
     _must(claims.aud == expected.audience, Detail.OTHER_AUDIENCE)
+    if entry.vouches_for:
+        _check_vouched(claims.vouched, entry, expected)
+        return
+    _must(claims.vouched is None, Detail.MAY_NOT_VOUCH)
     _must(claims.sub == entry.subject, Detail.OTHER_SUBJECT)
     _must(entry.approver == expected.approver, Detail.OTHER_APPROVER)
+
+
+def _check_vouched(vouched: Vouched | None, entry: KeyEntry, expected: Statement) -> None:
+    """See that a service speaks for somebody else, at a tracker that it may speak for."""
+    _must(vouched is not None and vouched.tracker in entry.vouches_for, Detail.NOT_VOUCHED)
+    _must(vouched is not None and vouched.login == expected.approver, Detail.OTHER_APPROVER)
 
 
 def _check_times(claims: Claims, entry: KeyEntry, now: float, skew: float) -> None:

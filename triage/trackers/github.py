@@ -8,7 +8,7 @@ issue. And an error of its server is no evidence that nothing was done.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Final
@@ -24,6 +24,7 @@ from triage.trackers.base import (
 )
 from triage.trackers.github_auth import Credentials
 from triage.trackers.github_codeowners import FetchedOwners, fetch_owners
+from triage.trackers.github_listing import fetch_page, fetch_repository
 from triage.trackers.github_models import LABELS, read_list
 from triage.trackers.github_names import (
     BAD_TARGET,
@@ -32,10 +33,13 @@ from triage.trackers.github_names import (
     issue_place,
     repository_place,
 )
+from triage.trackers.github_people import fetch_person
 from triage.trackers.github_plan import Plan, keys_on, plan, presence, settled
 from triage.trackers.github_reads import ISSUE, NOT_AN_ISSUE, Reads, reading, talking, to_issue
 from triage.trackers.github_removal import OwnLabel, Removal, remove_own_label
 from triage.trackers.github_wire import Wire, nothing_sent_yet
+from triage.trackers.listing import IssuePage, Listed, ListedRepository
+from triage.trackers.people import Person
 
 OPERATION_HEADER: Final = "x-operation-key"
 """GitHub ignores it; whoever records requests on the way sees what a write belongs to."""
@@ -180,6 +184,30 @@ class GitHubTracker:
         place = repository_place(repository)
         async with talking(self._wire, self._rights.files, place) as talk:
             return await fetch_owners(talk, place)
+
+    async def person(self, repository: str, login: str) -> Person | None:
+        """Return who has a login now and what they may do in a repository; None if nobody has.
+
+        Raises:
+            TrackerError: it cannot be said.
+        """
+        place = repository_place(repository)
+        async with talking(self._wire, self._rights.reads, place) as talk:
+            return await fetch_person(talk, place, login)
+
+    async def repository(self, repository: str) -> ListedRepository:
+        """Return a repository."""
+        place = repository_place(repository)
+        async with talking(self._wire, self._rights.reads, place) as talk:
+            return await fetch_repository(talk, place)
+
+    async def issue_page(
+        self, repository: str, listed: Listed, page: Mapping[str, str] | None = None
+    ) -> IssuePage:
+        """Return a page of a repository's issues."""
+        place = repository_place(repository)
+        async with talking(self._wire, self._rights.reads, place) as talk:
+            return await fetch_page(talk, place, listed, page)
 
     async def _plan(self, place: Place, labels: Sequence[str]) -> Plan:
         async with self._reading(place) as reads:

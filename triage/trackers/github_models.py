@@ -72,6 +72,20 @@ class Issue(_Answer):
         return tuple(x if isinstance(x, str) else x.name for x in self.labels)
 
 
+class ListedItem(Issue):
+    """An issue in a list, or a pull request."""
+
+    created_at: Annotated[datetime, Field(strict=False)]
+    updated_at: Annotated[datetime, Field(strict=False)]
+
+
+class RepositoryItem(_Answer):
+    """A repository."""
+
+    id: Id
+    full_name: str
+
+
 class _EventLabel(_Answer):
     name: str
 
@@ -99,6 +113,26 @@ class ContentFile(_Answer):
     size: Annotated[int, Field(ge=0)]
     encoding: str = ""
     content: str = ""
+
+
+class Collaborator(_Answer):
+    """Somebody with rights in a repository; `type` is ``User`` for a person."""
+
+    id: Id
+    login: str
+    type: str
+
+
+class Permission(_Answer):
+    """What somebody may do in a repository.
+
+    `role_name` may be the name of a role that an organisation made; `permission` is then what that
+    role contains, and never ``triage`` or ``maintain``.
+    """
+
+    permission: str
+    role_name: str = ""
+    user: Collaborator | None = None
 
 
 class Installation(_Answer):
@@ -146,6 +180,7 @@ class RateLimit(_Answer):
 
 
 LABELS: Final = TypeAdapter(list[Label])
+LISTED: Final = TypeAdapter(list[ListedItem])
 EVENTS: Final = TypeAdapter(list[Event])
 COMMITS: Final = TypeAdapter(list[Commit])
 

@@ -18,7 +18,9 @@ MAX_LABELS: Final = 100
 MAX_LABEL_CHARS: Final = 50
 BAD_TARGET: Final = "bad_target"
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,98}")
+_OWNER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,98}")
+# A repository may be called .github; an address that ends in a dot or two is another one.
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,14}")
 # An address ends its path at them: GitHub would see another request.
 _NO_PATH: Final = frozenset({"", ".", ".."})
@@ -71,7 +73,7 @@ def repository_place(repository: str) -> Place:
         TrackerRefused: it names no repository on GitHub (``bad_target``).
     """
     owner, separator, name = repository.partition("/")
-    if not separator or not (_is_name(owner) and _is_name(name)):
+    if not separator or not (_is_name(_OWNER, owner) and _is_name(_NAME, name)):
         raise TrackerRefused(BAD_TARGET, "a repository on GitHub is owner/name")
     return Place(owner, name)
 
@@ -93,8 +95,8 @@ def is_label_name(name: str) -> bool:
     return len(name) <= MAX_LABEL_CHARS and name.strip() not in _NO_PATH and _is_text(name)
 
 
-def _is_name(text: str) -> bool:
-    return _NAME.fullmatch(text) is not None and ".." not in text
+def _is_name(form: re.Pattern[str], text: str) -> bool:
+    return form.fullmatch(text) is not None and ".." not in text and text not in _NO_PATH
 
 
 def _is_text(text: str) -> bool:

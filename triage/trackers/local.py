@@ -7,7 +7,7 @@ whatever the letter case of its name. NUL and lone surrogates in texts come back
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,6 +22,8 @@ from triage.trackers.base import (
     TrackedIssue,
     TrackerRefused,
 )
+from triage.trackers.listing import IssuePage, Listed, ListedRepository
+from triage.trackers.local_listing import local_page
 from triage.trackers.local_people import LocalIssues, checked_label, require_issue
 from triage.trackers.local_rows import (
     IssueEvent,
@@ -99,6 +101,17 @@ class LocalTracker(LocalIssues):
             removed = await removed_from(connection, row["issue_key"])
         keys = [label_key(repository, name) for name in labels]
         return tuple(_presence(key, present, removed) for key in keys)
+
+    async def repository(self, repository: str) -> ListedRepository:
+        """Return a repository: its name is its id."""
+        return ListedRepository(id=repository, name=repository)
+
+    async def issue_page(
+        self, repository: str, listed: Listed, page: Mapping[str, str] | None = None
+    ) -> IssuePage:
+        """Return a page of a repository's issues."""
+        async with self._read() as connection:
+            return await local_page(connection, repository, listed, page)
 
     async def add_labels(
         self,

@@ -27,6 +27,9 @@ READ_AS: Final[dict[str, Any]] = {
     f"GET {ISSUE}/events": models.EVENTS,
     f"POST {ISSUE}/labels": models.LABELS,
     f"DELETE {ISSUE}/labels/{{name}}": models.LABELS,
+    "GET /repos/{owner}/{repo}": models.RepositoryItem,
+    "GET /repos/{owner}/{repo}/issues": models.LISTED,
+    "GET /repos/{owner}/{repo}/collaborators/{username}/permission": models.Permission,
     "GET /repos/{owner}/{repo}/labels": models.LABELS,
     "GET /repos/{owner}/{repo}/commits": models.COMMITS,
     "GET /repos/{owner}/{repo}/contents/{path}": models.ContentFile,
@@ -36,6 +39,11 @@ READ_AS: Final[dict[str, Any]] = {
     "GET /user": models.User,
     "GET /rate_limit": models.RateLimit,
 }
+OWN_MISTAKES: Final = {
+    "GET /repos/{owner}/{repo}": 2,
+    "GET /repos/{owner}/{repo}/collaborators/{username}/permission": 1,
+}
+"""In how many ways GitHub's own examples are not as described: they leave fields out."""
 
 
 @pytest.mark.parametrize("operation", READ_AS)
@@ -55,11 +63,11 @@ def test_each_operation_has_a_model() -> None:
 def test_github_s_own_examples_are_as_described(operation: str) -> None:
     """The cut description still fits GitHub's own answers."""
     method, _, path = operation.partition(" ")
-    found = description()["operations"][operation]
-    body = json.dumps(found["example"]).encode()
+    body = json.dumps(description()["operations"][operation]["example"]).encode()
     assert operation == operation_of(method, path)
     status = 201 if operation == GRANT else 200
-    assert [] == [*answer_breaches(method, path, status, body)]
+    found = [*answer_breaches(method, path, status, body)]
+    assert OWN_MISTAKES.get(operation, 0) == len(found), found
 
 
 def test_the_origin_is_named_with_its_licence() -> None:
