@@ -9,7 +9,13 @@ import pytest
 from tests.docs.pages import page
 from triage.automation.bots import BOTS
 from triage.contracts.options import MAX_STEPS_LIMIT, BudgetLimits
-from triage.policy.rules import BUILTIN_RULES, MAX_APPROVERS, LabelEffect, Rules
+from triage.policy.rules import (
+    BUILTIN_RULES,
+    MAX_APPROVERS,
+    DailyBudget,
+    LabelEffect,
+    Rules,
+)
 from triage.policy.rules_file import TABLES, RulesFile, read_rules, written_keys
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.policy.widening import Widens, widenings
@@ -69,6 +75,8 @@ def _defaults(rules: Rules) -> dict[str, str]:
         "policy.mode": f"`{rules.mode}`",
         "policy.max_steps": str(rules.max_steps),
         "policy.max_model_retries": str(rules.max_model_retries),
+        "policy.max_corrections": str(rules.max_corrections),
+        "policy.fallback_models": "none" if rules.fallback_models == () else "",
         "policy.grounding": f"`{rules.grounding}`",
         "policy.evidence_retention_days": "as the setting says",
         "approvals.required": str(rules.approvals_required),
@@ -77,6 +85,7 @@ def _defaults(rules: Rules) -> dict[str, str]:
         "approvals.reminder_hours": str(rules.reminder_seconds // 3600),
         "approvals.escalation_hours": str(rules.escalation_seconds // 3600),
         **dict.fromkeys((f"budget.{name}" for name in BudgetLimits.model_fields), "no bound"),
+        **dict.fromkeys((f"daily_budget.{name}" for name in DailyBudget.model_fields), "no bound"),
     }
 
 

@@ -95,7 +95,7 @@ def test_rule_tables_are_left_alone(place: Path) -> None:
             "[settings]\nmodel = 'rules'",
             (
                 "triage.toml: [settings] is no table of the rules, which are approvals, budget,"
-                " labels, owners, policy, repositories, tools, topics; settings stand above"
+                " daily_budget, labels, owners, policy, repositories, tools, topics; settings stand above"
             ),
         ),
         (

@@ -15,6 +15,7 @@ from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.contracts.options import (
     MAX_WINDOW_SECONDS,
+    Amount,
     BudgetLimits,
     Count,
     Grounding,
@@ -57,6 +58,26 @@ class TopicRule(Contract):
     review_required: bool | None = None
 
 
+class DailyBudget(Contract):
+    """Upper bounds of what runs may spend together in a day (UTC) on models that cost something.
+
+    Attributes:
+        tokens: all runs of a tenant.
+        cost_micros: likewise, in millionths.
+        repository_tokens: those in one repository.
+        repository_cost_micros: likewise.
+        author_tokens: those on issues of one author.
+        author_cost_micros: likewise.
+    """
+
+    tokens: Amount | None = None
+    cost_micros: Amount | None = None
+    repository_tokens: Amount | None = None
+    repository_cost_micros: Amount | None = None
+    author_tokens: Amount | None = None
+    author_cost_micros: Amount | None = None
+
+
 class Rules(Contract):
     """A complete set of rules; its digest names it in every run that used it.
 
@@ -72,6 +93,7 @@ class Rules(Contract):
         repositories: the mode of a repository, where it is not `mode`.
         tools_off: registered tools that no run may use.
         budget: what a run may spend at most, whatever its options say.
+        daily_budget: what runs may spend together in a day.
         max_corrections: how often a run may ask a model to correct an answer that is no decision;
             0 is never.
         fallback_models: whom to ask, in this order, when the run's own model gives no answer.
@@ -100,6 +122,7 @@ class Rules(Contract):
     repositories: dict[Name, Mode] = Field(default_factory=dict)
     tools_off: tuple[Name, ...] = ()
     budget: BudgetLimits = BudgetLimits()
+    daily_budget: DailyBudget = DailyBudget()
     max_corrections: Annotated[int, Field(ge=0, le=1)] = 0
     fallback_models: Annotated[tuple[ModelName, ...], Field(max_length=5)] = ()
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None

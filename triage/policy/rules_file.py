@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import digest_of
-from triage.contracts.options import BudgetLimits, Count, Grounding, Mode
+from triage.contracts.options import BudgetLimits, Count, Grounding, Mode, ModelName
 from triage.contracts.wording import in_words
 from triage.policy.rules import (
     BUILTIN_RULES,
@@ -26,6 +26,7 @@ from triage.policy.rules import (
     MAX_APPROVERS,
     MAX_SECURITY_TERMS,
     CommentRight,
+    DailyBudget,
     LabelEffect,
     OwnerRule,
     Rules,
@@ -34,7 +35,17 @@ from triage.policy.rules import (
 from triage.policy.toml_lines import line_of
 
 TABLES: Final = frozenset(
-    {"approvals", "budget", "labels", "owners", "policy", "repositories", "tools", "topics"}
+    {
+        "approvals",
+        "budget",
+        "daily_budget",
+        "labels",
+        "owners",
+        "policy",
+        "repositories",
+        "tools",
+        "topics",
+    }
 )
 """The tables that a rules file may hold."""
 
@@ -94,6 +105,8 @@ class _Policy(Contract):
     mode: Mode = Mode.SUGGEST
     max_steps: Count = BUILTIN_RULES.max_steps
     max_model_retries: Count = BUILTIN_RULES.max_model_retries
+    max_corrections: Annotated[int, Field(ge=0, le=1)] = BUILTIN_RULES.max_corrections
+    fallback_models: Annotated[tuple[ModelName, ...], Field(max_length=5)] = ()
     grounding: Grounding = Grounding.CITED
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
     security_terms: Annotated[tuple[Name, ...], Field(max_length=MAX_SECURITY_TERMS)] = ()
@@ -126,6 +139,7 @@ class _File(Contract):
     policy: _Policy = _Policy()
     approvals: _Approvals = _Approvals()
     budget: BudgetLimits = BudgetLimits()
+    daily_budget: DailyBudget = DailyBudget()
     labels: Annotated[dict[Name, str], Field(max_length=MAX_LABELS)] = Field(default_factory=dict)
     owners: Annotated[dict[NonEmpty, _Owner], Field(max_length=10_000)] = Field(
         default_factory=dict
@@ -210,6 +224,7 @@ _MODELS: Final[dict[str | int, type[Contract]]] = {
     "policy": _Policy,
     "approvals": _Approvals,
     "budget": BudgetLimits,
+    "daily_budget": DailyBudget,
     "owners": _Owner,
     "topics": _Topic,
 }
@@ -324,6 +339,7 @@ def _rules(file: _File) -> Rules:
         repositories=file.repositories,
         tools_off=tuple(name for name, is_on in file.tools.items() if not is_on),
         budget=file.budget,
+        daily_budget=file.daily_budget,
     )
 
 

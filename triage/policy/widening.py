@@ -14,7 +14,7 @@ from typing import Final
 
 from triage.contracts.logins import exact
 from triage.contracts.options import MODES, Mode
-from triage.policy.rules import LabelEffect, Rules
+from triage.policy.rules import DailyBudget, LabelEffect, Rules
 
 
 class Widens(StrEnum):
@@ -25,6 +25,8 @@ class Widens(StrEnum):
     EFFECT = "effect"
     APPROVER = "approver"
     MODE = "mode"
+    MODEL = "model"
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,7 +35,7 @@ class Widening:
 
     Attributes:
         kind: what kind of thing.
-        name: which tool, label, approver or repository; empty for all of them.
+        name: which tool, label, approver, repository, model or budget; empty for all of them.
         before: what the old rules say.
         after: what the new rules say.
     """
@@ -56,6 +58,8 @@ def widenings(old: Rules, new: Rules) -> tuple[Widening, ...]:
                 *_labels(old, new),
                 *_approvers(old, new),
                 *_modes(old, new),
+                *_models(old, new),
+                *_budgets(old, new),
             ]
         )
     )
@@ -102,3 +106,19 @@ def _modes(old: Rules, new: Rules) -> Iterator[Widening]:
         after = new.repositories.get(name, new.mode)
         if _ORDER[after] > _ORDER[before]:
             yield Widening(Widens.MODE, name, before.value, after.value)
+
+
+def _models(old: Rules, new: Rules) -> Iterator[Widening]:
+    """Yield the models that would be shown issues, and were not."""
+    for name in new.fallback_models:
+        if name not in old.fallback_models:
+            yield Widening(Widens.MODEL, name, "is not asked", "is asked next")
+
+
+def _budgets(old: Rules, new: Rules) -> Iterator[Widening]:
+    for name in DailyBudget.model_fields:
+        before: int | None = getattr(old.daily_budget, name)
+        after: int | None = getattr(new.daily_budget, name)
+        if before is not None and (after is None or after > before):
+            shown = "no bound" if after is None else f"{after} a day"
+            yield Widening(Widens.BUDGET, name, f"{before} a day", shown)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.contracts.strategies import PROPERTY
 from triage.contracts.options import BudgetLimits, Grounding, Mode
-from triage.policy.rules import LabelEffect, OwnerRule, TopicRule
+from triage.policy.rules import DailyBudget, LabelEffect, OwnerRule, TopicRule
 from triage.policy.rules_file import MAX_FILE_BYTES, RulesFile, RulesFileError, read_rules
 from triage.policy.tools import BUILTIN_TOOLS
 
@@ -24,6 +24,8 @@ routes = ["bug", "documentation", "security_review"]
 mode = "shadow"
 max_steps = 5
 max_model_retries = 0
+max_corrections = 1
+fallback_models = ["openai:gpt-5"]
 grounding = "entailed"
 evidence_retention_days = 7
 
@@ -36,6 +38,9 @@ escalation_hours = 24
 
 [budget]
 tokens = 10000
+
+[daily_budget]
+author_tokens = 900
 
 [labels]
 bug = "descriptive"
@@ -98,7 +103,11 @@ def test_every_table_becomes_rules() -> None:
         rules.reminder_seconds,
         rules.escalation_seconds,
     )
-    assert BudgetLimits(tokens=10_000) == rules.budget
+    assert (BudgetLimits(tokens=10_000), DailyBudget(author_tokens=900)) == (
+        rules.budget,
+        rules.daily_budget,
+    )
+    assert (1, ("openai:gpt-5",)) == (rules.max_corrections, rules.fallback_models)
     assert ("bug", "good first issue") == rules.proposable_labels()
     assert {"acme/api": Mode.APPROVE} == rules.repositories
     assert ("search_triage_policy",) == rules.tools_off

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from triage.contracts.options import BudgetLimits, Mode
-from triage.policy.rules import BUILTIN_RULES, LabelEffect
+from triage.policy.rules import BUILTIN_RULES, DailyBudget, LabelEffect
 from triage.policy.widening import Widening, Widens, widenings
 
 CONTROL, DESCRIPTIVE = LabelEffect.CONTROL, LabelEffect.DESCRIPTIVE
@@ -16,6 +16,8 @@ OLD = BUILTIN_RULES.model_copy(
         "approvals_required": 2,
         "tools_off": ("apply_labels",),
         "repositories": {"acme/api": Mode.APPROVE, "acme/quiet": Mode.SHADOW},
+        "fallback_models": ("openai:gpt-5", "rules"),
+        "daily_budget": DailyBudget(tokens=1_000, author_cost_micros=50),
     }
 )
 
@@ -66,12 +68,29 @@ CASES: dict[str, tuple[dict[str, object], list[Widening]]] = {
     ),
     "a repository down": ({"repositories": {**OLD.repositories, "acme/api": Mode.SHADOW}}, []),
     "more to spend": ({"budget": BudgetLimits(tokens=1)}, []),
+    "another model": (
+        {"fallback_models": ("rules", "anthropic:claude", "openai:gpt-5")},
+        [Widening(Widens.MODEL, "anthropic:claude", "is not asked", "is asked next")],
+    ),
+    "a model less": ({"fallback_models": ()}, []),
+    "more in a day": (
+        {"daily_budget": DailyBudget(tokens=1_001, author_cost_micros=50)},
+        [Widening(Widens.BUDGET, "tokens", "1000 a day", "1001 a day")],
+    ),
+    "no bound in a day": (
+        {"daily_budget": DailyBudget(tokens=1_000)},
+        [Widening(Widens.BUDGET, "author_cost_micros", "50 a day", "no bound")],
+    ),
+    "less in a day": (
+        {"daily_budget": DailyBudget(tokens=0, author_cost_micros=50, cost_micros=1)},
+        [],
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_widens(name: str) -> None:
-    """Tools, labels, effects, approvers and modes widen rules; nothing else does."""
+    """Tools, labels, effects, approvers, modes, models and daily budgets widen; nothing else."""
     changes, expected = CASES[name]
     assert expected == [*widenings(OLD, OLD.model_copy(update=changes))]
 
