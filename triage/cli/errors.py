@@ -120,8 +120,10 @@ _KNOWN: Final[dict[str, Callable[[BaseException], CliError]]] = {
     "triage.connection.ServerUnreachable": _told(UnreachableError),
     "triage.embedded.PortBusy": _told(InputError),
     "triage.embedded.EmbeddedError": _told(UnreachableError, _DOCTOR),
+    "triage.evaluation.configuration.ConfigurationError": _told(InputError),
     "triage.evaluation.fixture.FixtureError": _told(InputError),
     "triage.evaluation.investigate.RunFailed": _told(RefusedError),
+    "triage.models.factory.UnknownModel": _told(InputError),
     "triage.policy.rules_file.RulesFileError": _told(
         InputError, "'triage policy check' tells more of a rules file"
     ),

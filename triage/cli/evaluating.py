@@ -1,44 +1,39 @@
-"""`triage evaluate` and `triage investigate`: run a fixture's cases as real workflows."""
+"""`triage evaluate` and `triage investigate`: run the cases of a file as real workflows."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import typer
 
+from triage.cli import evaluating_datasets
 from triage.cli.clients import silence_core
+from triage.cli.errors import InputError
+from triage.cli.evaluating_datasets import Tally as Tally
+from triage.cli.evaluating_datasets import Wanted as Wanted
 from triage.cli.output import Format, put, put_exactly, put_json, say
 from triage.cli.running import run
+from triage.evaluation.dataset import SUFFIX
 from triage.evaluation.investigate import investigate_file, loop_json, loop_text
 from triage.evaluation.runner import evaluate_file
 from triage.settings import load_settings
 
-TENTHS: Final = 10
 
-
-class Tally:
-    """Says how many cases are done, at most ten times."""
-
-    def __init__(self) -> None:
-        self._told = -1
-
-    def __call__(self, done: int, total: int) -> None:
-        """Take note that `done` of `total` cases are done."""
-        tenth = done * TENTHS // max(total, 1)
-        if tenth > self._told:
-            self._told = tenth
-            say(f"evaluated {done} of {total} cases")
-
-
-def evaluate(file: Path, format_: Format) -> None:
-    """Evaluate a fixture.
+def evaluate(file: Path, wanted: Wanted, format_: Format) -> None:
+    """Evaluate a fixture, or a data set.
 
     Raises:
-        FixtureError: the file is no fixture.
-        typer.Exit: with 1, when a case failed or an unauthorised effect ran.
+        InputError: an option is for data sets alone.
+        FixtureError: the file is neither.
+        typer.Exit: with 1, when a case of a fixture failed, an unauthorised effect ran, or a data
+            set does not pass.
     """
     silence_core()
+    if file.suffix.lower() == SUFFIX:
+        evaluating_datasets.evaluate(file, wanted, format_)
+        return
+    if wanted != Wanted():
+        raise InputError(f"only a data set, a file named *{SUFFIX}, takes other options")
     say(f"evaluating {file}")
     evaluation = run(evaluate_file(file, load_settings(), Tally()))
     if format_ is Format.JSON:

@@ -8,7 +8,7 @@ where an address or a profile names one; queue, worker and database are new and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,12 +79,15 @@ class Stack:
 
 
 @asynccontextmanager
-async def own_stack(settings: Settings, purpose: str) -> AsyncIterator[Stack]:
+async def own_stack(
+    settings: Settings, purpose: str, kept: Mapping[str, object] | None = None
+) -> AsyncIterator[Stack]:
     """Start what a command needs, and leave nothing of it behind.
 
     Args:
         settings: the user's; only what cannot change an answer is kept of them.
         purpose: a short word that the task queue is named with.
+        kept: what is to be in force all the same, such as how a model is reached.
 
     Raises:
         ServerUnreachable: the configured server cannot be used.
@@ -92,7 +95,7 @@ async def own_stack(settings: Settings, purpose: str) -> AsyncIterator[Stack]:
     """
     stack: Stack | None = None
     with TemporaryDirectory(prefix="triage-", ignore_cleanup_errors=True) as folder:
-        ours = _private(settings, Path(folder), purpose)
+        ours = _private(settings, Path(folder), purpose).model_copy(update=dict(kept or {}))
         environment = {CONFIG_VARIABLE: str(_empty_file(Path(folder)))}
         try:
             async with AsyncExitStack() as running:
@@ -120,6 +123,9 @@ def _private(settings: Settings, folder: Path, purpose: str) -> Settings:
             "model": "rules",
             "model_base_url": None,
             "model_api_key": None,
+            "openai_api_key": None,
+            "anthropic_api_key": None,
+            "model_prices": None,
             "tracker": "local",
             "roles": tuple(Role),
             "local_trust": True,
