@@ -1,4 +1,4 @@
-"""Declares the commands that check something: evaluate, investigate, replay, schema, doctor."""
+"""Declares the commands that check something: investigate, replay, schema, doctor."""
 
 from __future__ import annotations
 
@@ -14,71 +14,10 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How to print the
 
 def register(app: typer.Typer) -> None:
     """Add these commands to `app`."""
-    app.command("evaluate")(evaluate)
     app.command("investigate")(investigate)
     app.command("replay")(replay)
     app.command("schema")(schema)
     app.command("doctor")(doctor)
-
-
-def evaluate(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A fixture, or a data set (.jsonl); docs/reference.md has their formats.",
-        ),
-    ],
-    *,
-    model: Annotated[
-        str | None, typer.Option("--model", help="Whom to ask.  [default: rules]")
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option("--policy", help="A rules file.  [default: the built-in rules]"),
-    ] = None,
-    compare: Annotated[
-        str | None,
-        typer.Option("--compare", help="Another model, or rules file (.toml), to compare with."),
-    ] = None,
-    minimum: Annotated[
-        list[str] | None,
-        typer.Option("--min", metavar="METRIC=NUMBER", help="Fail below it: security.right=1."),
-    ] = None,
-    maximum: Annotated[
-        list[str] | None,
-        typer.Option("--max", metavar="METRIC=NUMBER", help="Fail above it: wrong=0.1."),
-    ] = None,
-    thresholds: Annotated[
-        Path | None, typer.Option("--thresholds", help="A TOML file of such bounds.")
-    ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML there.")] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="Write an HTML page there.")
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, max=64, help="Cases at a time.")
-    ] = None,
-    format_: FormatOption = Format.TEXT,
-) -> None:
-    """Run the cases of a file as workflows and grade them.
-
-    All options but --format are for data sets. The exit status is 1 when a threshold is missed.
-    """
-    from triage.cli import evaluating  # noqa: PLC0415 - see triage.cli.main
-
-    wanted = evaluating.Wanted(
-        model=model,
-        policy=policy,
-        compare=compare,
-        minimum=tuple(minimum or ()),
-        maximum=tuple(maximum or ()),
-        thresholds=thresholds,
-        junit=junit,
-        report=report,
-        jobs=jobs,
-    )
-    evaluating.evaluate(file, wanted, format_)
 
 
 def investigate(

@@ -15,6 +15,7 @@ import typer
 from triage.cli import (
     check_commands,
     data_commands,
+    evaluate_command,
     key_commands,
     operator_commands,
     owner_commands,
@@ -55,6 +56,7 @@ for commands in (
     operator_commands,
     owner_commands,
     policy_commands,
+    evaluate_command,
     check_commands,
 ):
     commands.register(app)
