@@ -9,11 +9,10 @@ not here: that is Temporal's own configuration, read in `triage.connection`.
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -32,8 +31,10 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from triage import settings_values as values
 from triage.addresses import api_address
 from triage.contracts.wording import in_words
+from triage.extensions import ExtensionError, install
 from triage.settings_sources import (
     CONFIG_VARIABLE,
     PREFIX,
@@ -54,17 +55,8 @@ __all__ = [
     "load_settings",
     "process_environment",
     "temporal_profile",
+    "worker_environment",
 ]
-
-_DRIVERS = {
-    "sqlite": "sqlite+aiosqlite",
-    "sqlite+aiosqlite": "sqlite+aiosqlite",
-    "postgres": "postgresql+psycopg",
-    "postgresql": "postgresql+psycopg",
-    "postgresql+psycopg": "postgresql+psycopg",
-}
-MIN_WEBHOOK_SECRET_CHARS = 16
-_MODELS = r"rules|recorded|recorded:sha256:[0-9a-f]{64}|(openai|anthropic):\S+"
 
 
 class Role(StrEnum):
@@ -74,78 +66,22 @@ class Role(StrEnum):
     WRITE = "write"
 
 
-def _split(value: object) -> object:
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
-
-
-def _absolute(path: Path) -> Path:
-    return path.expanduser().absolute()
-
-
-def _existing_file(path: Path) -> Path:
-    if not _absolute(path).is_file():
-        raise ValueError("names no file")
-    return _absolute(path)
-
-
-def _model_name(name: str) -> str:
-    if not re.fullmatch(_MODELS, name):
-        raise ValueError("names no known kind of model")
-    return name
-
-
-def _base_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("is no http or https URL")
-    if parts.username or parts.password:
-        raise ValueError("holds credentials, which belong into TRIAGE_MODEL_API_KEY")
-    return url
-
-
-def _database_url(url: str) -> str:
-    """Add the asynchronous driver, which people leave out."""
-    scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in _DRIVERS:
-        raise ValueError("is neither an SQLite nor a PostgreSQL URL")
-    return f"{_DRIVERS[scheme]}://{rest}"
-
-
-def _queue_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
-        raise ValueError("is not 1 to 100 letters, digits, dots, dashes or underscores")
-    return name
-
-
-def _token(token: SecretStr) -> SecretStr:
-    if not re.fullmatch(r"[\x21-\x7e]{1,4096}", token.get_secret_value()):
-        raise ValueError("is no token, which has neither spaces nor line breaks")
-    return token
-
-
 def _writers_only(token: SecretStr, info: ValidationInfo) -> SecretStr:
     if Role.WRITE not in info.data.get("roles", Role):
         raise ValueError("is given to a process that TRIAGE_ROLES does not let write")
     return token
 
 
-def _webhook_secret(secret: SecretStr) -> SecretStr:
-    if len(secret.get_secret_value()) < MIN_WEBHOOK_SECRET_CHARS:
-        raise ValueError(f"has fewer than {MIN_WEBHOOK_SECRET_CHARS} characters, so it is guessed")
-    return secret
-
-
-def _app_id(app_id: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", app_id):
-        raise ValueError("is no App's id")
-    return app_id
-
-
-Token = Annotated[SecretStr, AfterValidator(_token)]
-WebhookSecret = Annotated[SecretStr, AfterValidator(_webhook_secret)]
-Logins = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Token = Annotated[SecretStr, AfterValidator(values.token)]
+WebhookSecret = Annotated[SecretStr, AfterValidator(values.webhook_secret)]
+Logins = Annotated[tuple[str, ...], NoDecode, BeforeValidator(values.split)]
+Modules = Annotated[
+    tuple[Annotated[str, AfterValidator(values.module_name)], ...],
+    NoDecode,
+    BeforeValidator(values.split),
+]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-Roles = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(_split), Field(min_length=1)]
+Roles = Annotated[tuple[Role, ...], NoDecode, BeforeValidator(values.split), Field(min_length=1)]
 
 
 class Settings(BaseSettings):
@@ -159,25 +95,45 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True
     )
 
-    home: Annotated[Path, AfterValidator(_absolute)] = Field(
+    home: Annotated[Path, AfterValidator(values.absolute)] = Field(
         Path(".triage"), validate_default=True, description="the folder for this system's data"
     )
-    database_url: Annotated[str, AfterValidator(_database_url)] = Field(
+    database_url: Annotated[str, AfterValidator(values.database_url)] = Field(
         default_factory=lambda data: f"sqlite+aiosqlite:///{data['home'] / 'triage.db'}",
         description="sqlite+aiosqlite:///PATH or postgresql+psycopg://USER@HOST/NAME",
         repr=False,
     )
-    policy: Annotated[Path, AfterValidator(_existing_file)] | None = Field(
+    policy: Annotated[Path, AfterValidator(values.existing_file)] | None = Field(
         None, description="the path of a rules file"
     )
-    model: Annotated[str, AfterValidator(_model_name)] = Field(
+    model: Annotated[str, AfterValidator(values.model_name)] = Field(
         "rules", description="rules, recorded, openai:NAME or anthropic:NAME"
     )
-    model_base_url: Annotated[str, AfterValidator(_base_url)] | None = Field(
+    model_base_url: Annotated[str, AfterValidator(values.base_url)] | None = Field(
         None, description="the address of the model's API, such as http://localhost:8080/v1"
     )
     model_api_key: SecretStr | None = Field(None, description="the key of the model's API")
-    tracker: Literal["local", "github"] = Field("local", description="local or github")
+    openai_api_key: SecretStr | None = Field(
+        None, description="OpenAI's key, for its own address where another model is the default"
+    )
+    anthropic_api_key: SecretStr | None = Field(
+        None, description="Anthropic's key, for its own address where another model is the default"
+    )
+    model_timeout_seconds: Annotated[float, Field(ge=1, le=600, allow_inf_nan=False)] = Field(
+        60.0, description="the seconds that one call of a model behind an API may take"
+    )
+    model_max_tokens: Annotated[int, Field(ge=64, le=65_536)] = Field(
+        2_048, description="the tokens that a model behind an API may answer with"
+    )
+    model_prices: Annotated[Path, AfterValidator(values.existing_file)] | None = Field(
+        None, description="the path of a file of prices that come before the built-in ones"
+    )
+    tracker: Annotated[str, AfterValidator(values.tracker_name)] = Field(
+        "local", description="local or github"
+    )
+    extensions: Modules = Field(
+        (), description="the Python modules that add tools, trackers or models, such as my_tools"
+    )
     roles: Roles = Field(tuple(Role), description="decide, write or decide,write")
     github_base_url: Annotated[str, AfterValidator(api_address)] = Field(
         "https://api.github.com",
@@ -187,7 +143,7 @@ class Settings(BaseSettings):
     github_write_token: Annotated[Token, AfterValidator(_writers_only)] | None = Field(
         None, description="the token that puts labels on, for workers with the role write alone"
     )
-    github_app_id: Annotated[str, AfterValidator(_app_id)] | None = Field(
+    github_app_id: Annotated[str, AfterValidator(values.app_id)] | None = Field(
         None, description="the id or the client id of a GitHub App, in place of a token"
     )
     github_private_key: SecretStr | None = Field(
@@ -208,7 +164,7 @@ class Settings(BaseSettings):
     local_trust: bool | None = Field(
         None, description="true or false (unset: true with the embedded server only)"
     )
-    task_queue: Annotated[str, AfterValidator(_queue_name)] = Field(
+    task_queue: Annotated[str, AfterValidator(values.queue_name)] = Field(
         "triage", description="the name of a task queue, such as triage"
     )
     quiet_period_seconds: Seconds = Field(
@@ -231,10 +187,10 @@ class Settings(BaseSettings):
     ledger_retention_days: Annotated[int, Field(ge=7, le=36_500)] = Field(
         90, description="the days that a settled write is kept before its digests alone are"
     )
-    keyring: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+    keyring: Annotated[Path, AfterValidator(values.absolute)] | None = Field(
         None, description="the path of the file with the public keys of approvers"
     )
-    signing_key: Annotated[Path, AfterValidator(_absolute)] | None = Field(
+    signing_key: Annotated[Path, AfterValidator(values.absolute)] | None = Field(
         None, description="the path of the file with your own private key"
     )
     approval_skew_seconds: Annotated[float, Field(ge=0, le=300, allow_inf_nan=False)] = Field(
@@ -280,27 +236,48 @@ class _ConfigFile(_Source):
 
 
 def load_settings() -> Settings:
-    """Read the settings from the environment and ``triage.toml``.
+    """Read the settings from the environment and ``triage.toml``, and load the extensions.
 
     Raises:
         SettingsError: with one line a problem, meant for people.
     """
     try:
-        return Settings()
+        settings = Settings()
+        install(settings.extensions)
+    except ExtensionError as error:
+        raise SettingsError(f"{variable('extensions')}: {error}") from None
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         problems = [_describe(p) for p in found if p["type"] != "default_factory_not_called"]
         raise SettingsError(*dict.fromkeys(problems)) from None
+    else:
+        return settings
 
 
-def as_environment(settings: Settings) -> dict[str, str]:
-    """Return the variables that give a child process these very settings.
+NOT_FOR_WORKERS = frozenset({"webhook_secret", "webhook_secret_previous", "signing_key"})
+"""Settings that only whoever takes deliveries or signs approvals has a use for."""
+_MODEL_KEYS = dict.fromkeys(("anthropic_api_key", "model_api_key", "openai_api_key"), Role.DECIDE)
+FOR_ONE_ROLE = {"github_write_token": Role.WRITE, **_MODEL_KEYS}
+"""Settings that only workers with this role have a use for."""
+
+
+def worker_environment(settings: Settings) -> dict[str, str]:
+    """Return the variables that give a worker these settings, with the secrets of its roles alone.
+
+    Only GitHub's reading token and the App's key go to every worker: each role reads with them.
+    """
+    others = {name for name, role in FOR_ONE_ROLE.items() if role not in settings.roles}
+    return as_environment(settings, without=NOT_FOR_WORKERS | others)
+
+
+def as_environment(settings: Settings, *, without: Collection[str] = ()) -> dict[str, str]:
+    """Return the variables that give a child process these settings, but those of `without`.
 
     A secret that came from a file is passed on as that file's path.
     """
     held = secret_files(os.environ)
     values = {CONFIG_VARIABLE: str(path)} if (path := config_file()) else {}
-    for name in Settings.model_fields:
+    for name in Settings.model_fields.keys() - set(without):
         text = _as_variable(getattr(settings, name))
         if name in held and text == read_secret(name, held[name]):
             values[f"{variable(name)}_FILE"] = str(held[name])

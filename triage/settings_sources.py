@@ -20,15 +20,20 @@ PREFIX: Final = "TRIAGE_"
 CONFIG_FILE: Final = "triage.toml"
 CONFIG_VARIABLE: Final = "TRIAGE_CONFIG"
 SECRETS: Final = (
+    "anthropic_api_key",
     "database_url",
     "github_private_key",
     "github_token",
     "github_write_token",
     "model_api_key",
+    "openai_api_key",
     "webhook_secret",
     "webhook_secret_previous",
 )
 """Settings that a ``..._FILE`` variable may hold."""
+
+ENVIRONMENT_ONLY: Final = frozenset({"extensions"})
+"""Settings that no file can hold: a folder may be somebody else's."""
 
 MAX_FILE_BYTES: Final = 1_048_576
 
@@ -137,6 +142,8 @@ def _problems(file: str, table: Mapping[str, object], known: Collection[str]) ->
     for key, value in table.items():
         if key not in known:
             yield f"{file}: {_hint(key, value, known)}"
+        elif key in ENVIRONMENT_ONLY:
+            yield f"{file}: {key} names code to run, so {variable(key)} alone can set it"
         elif key == "database_url" and _has_password(value):
             yield f"{file}: {key} holds a password; set {variable(key)}_FILE or {variable(key)}"
         elif key in SECRETS and key != "database_url":

@@ -1,7 +1,7 @@
 """The trackers that there are, by the name that settings and operations give them.
 
 Why it exists: whoever writes and whoever reads back must mean the same far end by a name. A new
-tracker is one entry of `MAKERS`.
+tracker is one entry of `MAKERS`, or an extension.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from triage import extensions
 from triage.settings import Settings
 from triage.storage.engine import Store
 from triage.trackers.base import Tracker
@@ -39,8 +40,9 @@ def open_trackers(settings: Settings, store: Store) -> dict[str, Tracker]:
     Raises:
         SettingsError: one is set up by half.
     """
+    makers = {**MAKERS, **extensions.trackers()}
     return {
-        name: make(settings, store) for name, make in MAKERS.items() if is_set_up(name, settings)
+        name: make(settings, store) for name, make in makers.items() if is_set_up(name, settings)
     }
 
 
