@@ -75,7 +75,7 @@ def _response(stack: Stack, workflow_id: str) -> dict[str, Any]:
 def test_a_run_that_needed_an_approval_is_continued(
     stack: Stack, request_file: Path, tmp_path: Path
 ) -> None:
-    """It waits at a later version for an approval of its own, and the label is written once."""
+    """It waits, once, at a later version for an approval of its own; the label is written once."""
     issue = id_in(request_file)
     model = _model(stack, [lookup(), label(issue=issue), final("owners-api", labels=("bug",))])
     options = _options(tmp_path, model=model, mode="suggest")
@@ -86,6 +86,9 @@ def test_a_run_that_needed_an_approval_is_continued(
     assert (0, f"{name}.2\n") == (resumed.status, resumed.out), resumed.err
     assert f"continues {name} (review_required) from version {before['version']}" in resumed.err
     assert f"'triage show {name}.2' shows it" in resumed.err
+    competing = [stack.triage("resume", name), stack.triage("resume", name, "--id", f"too-{name}")]
+    assert [(1, "")] * 2 == [(answer.status, answer.out) for answer in competing]
+    assert f"{name} was continued already, by now as {name}.2, which goes on" in competing[1].err
     assert before["version"] + 6 == _pending(stack, f"{name}.2")["version"]
     assert 0 == _approve(stack, f"{name}.2").status
     assert "completed" == _response(stack, f"{name}.2")["status"]
@@ -164,6 +167,9 @@ def test_the_request_is_the_one_that_was_edited(
     changed = write_request(tmp_path, **{**document, "title": "third"})
     third = stack.triage("resume", f"{name}.2", "--request", changed, "--mode", "shadow")
     assert 0 == third.status, third.err
+    again = stack.triage("resume", name)
+    assert (1, "") == (again.status, again.out)
+    assert f"continued already, by now as {name}.3" in again.err
     titles = [_inputs(stack, f"{name}.{number}")[0]["title"] for number in (2, 3)]
     assert ["second", "third"] == titles
     assert f"{name}.2" == _inputs(stack, f"{name}.3")[1]["continued_from"]["workflow_id"]
@@ -172,6 +178,18 @@ def test_the_request_is_the_one_that_was_edited(
 def _edit(stack: Stack, workflow_id: str, edit: object) -> None:
     signal = ("--name", "edit", "--input", json.dumps(edit))
     stack.temporal("workflow", "signal", "-w", workflow_id, *signal)
+
+
+def test_a_continuation_that_never_began_is_followed_by_another(
+    stack: Stack, request_file: Path
+) -> None:
+    """One that was stopped before a worker saw it keeps nobody from continuing the run."""
+    name = _ended(stack, request_file)
+    first = stack.triage("resume", name, env=NOBODY)
+    assert f"{name}.2\n" == first.out, first.err
+    stack.temporal("workflow", "terminate", "-w", f"{name}.2")
+    second = stack.triage("resume", name, "--mode", "shadow")
+    assert (0, f"{name}.3\n") == (second.status, second.out), second.err
 
 
 def test_a_run_that_was_stopped_is_continued(stack: Stack, request_file: Path) -> None:
@@ -196,7 +214,7 @@ def test_a_run_that_goes_on_is_not_continued(stack: Stack, request_file: Path) -
     follower.finish()
     assert (1, "") == (answer.status, answer.out)
     assert f"{name} has not ended" in answer.err
-    for way in ("triage approve", "triage reject", "the signal edit"):
+    for way in ("triage approve", "triage reject", "triage edit"):
         assert way in answer.err
 
 

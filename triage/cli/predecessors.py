@@ -22,6 +22,7 @@ from triage.contracts.base import ContractError
 from triage.contracts.failures import FailureClass
 from triage.contracts.options import ContinuedFrom, parse_options
 from triage.contracts.request import TriageRequest, parse_request
+from triage.contracts.search_attributes import TRIAGE_FAILURE
 from triage.contracts.state import StateView
 from triage.story.carrying import CARRIED
 from triage.story.payloads import Fields, Read, Unreadable, first, read
@@ -83,8 +84,8 @@ async def _ended(client: Client, name: str) -> Run:
     if run.is_open:
         raise RefusedError(
             f"{run.id} has not ended: there is nothing to continue",
-            "decide with 'triage approve' or 'triage reject', or change its request with the "
-            "signal edit; 'triage show' says what it waits for",
+            "decide with 'triage approve' or 'triage reject', or change its request with "
+            "'triage edit'; 'triage show' says what it waits for",
         )
     return Run(client.get_workflow_handle(run.id, run_id=run.description.run_id), run.description)
 
@@ -96,9 +97,27 @@ async def _events(run: Run) -> Sequence[HistoryEvent]:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
         raise RefusedError(f"the history of {run.id} is gone", START_ANEW) from None
-    if not any(e.HasField("workflow_task_completed_event_attributes") for e in history.events):
+    if not _has_begun(history.events):
         raise RefusedError(f"{run.id} ended before it had begun", START_ANEW)
     return history.events
+
+
+def _has_begun(events: Sequence[HistoryEvent]) -> bool:
+    return any(e.HasField("workflow_task_completed_event_attributes") for e in events)
+
+
+async def never_began(run: Run) -> bool:
+    """Whether a run has ended that was refused as invalid, or stopped before a worker saw it.
+
+    Raises:
+        RPCError: its history cannot be read.
+    """
+    if run.is_open:
+        return False
+    if run.description.typed_search_attributes.get(TRIAGE_FAILURE) == FailureClass.INVALID_INPUT:
+        return True
+    history = await run.handle.fetch_history(rpc_timeout=RPC_TIMEOUT)
+    return not _has_begun(history.events)
 
 
 async def _state(client: Client, run: Run) -> StateView:
@@ -119,11 +138,16 @@ def _link(run: Run, state: StateView) -> ContinuedFrom:
     A run that was stopped may have been in the middle of a call. Whatever that left is of the
     version at which it was stopped, and the continuation has to come after it.
     """
-    info = run.description.raw_description.workflow_execution_info
     stopped = 0 if state.response else 1
     return ContinuedFrom(
-        workflow_id=run.id, run_id=info.first_run_id, version=state.version + stopped
+        workflow_id=run.id, run_id=first_run_id(run), version=state.version + stopped
     )
+
+
+def first_run_id(run: Run) -> str:
+    """Return the id of the first of the executions that went on as this one."""
+    first: str = run.description.raw_description.workflow_execution_info.first_run_id
+    return first
 
 
 def _request(run: Run, events: Sequence[HistoryEvent]) -> TriageRequest:
@@ -190,13 +214,24 @@ def _json(value: Read) -> JsonValue:
 
 
 async def link_of(run: Run) -> ContinuedFrom | None:
-    """Return which ended run this one continues; None if it continues none, or cannot tell.
+    """Return which ended run this one continues; None if it continues none, or cannot tell."""
+    try:
+        return await read_link(run)
+    except RPCError:
+        return None
+
+
+async def read_link(run: Run) -> ContinuedFrom | None:
+    """Return which ended run this one continues, if it does.
 
     Nothing but the first event of its history is read.
+
+    Raises:
+        RPCError: it cannot be read.
     """
     page = run.handle.fetch_history_events(page_size=1, rpc_timeout=RPC_TIMEOUT)
     try:
         values = _arguments([await anext(page)])
         return parse_options(values[1]).continued_from
-    except (RPCError, ContractError, IndexError, StopAsyncIteration):
+    except (ContractError, IndexError, StopAsyncIteration):
         return None

@@ -47,7 +47,8 @@ def resume(
 ) -> None:
     """Continue an ended run as a new one, with its version and its evidence.
 
-    The ended run stays as it is, and none of its approvals counts for the new one.
+    The ended run stays as it is, and none of its approvals counts for the new one. A run that was
+    continued already is not continued again: its newest continuation is.
     """
     from triage.cli import resuming  # noqa: PLC0415 - see triage.cli.main
 

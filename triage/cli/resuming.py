@@ -1,7 +1,8 @@
 """`triage resume`: continues an ended run as a new one that is linked to it.
 
 The ended run stays as it is. Its continuation counts on from its version, may cite its evidence,
-and waits for an approval of its own.
+and waits for an approval of its own. It has one continuation: that one's id follows from the ended
+run's, so the server takes it once, and who wants another continues the newest of the chain.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from triage.cli import following, orders
-from triage.cli.clients import RPC_TIMEOUT, bounded, connect, has_worker
+from triage.cli.clients import RPC_TIMEOUT, Run, bounded, connect, has_worker
 from triage.cli.errors import InputError, RefusedError
 from triage.cli.inputs import checked_workflow_id
 from triage.cli.output import Format, put, put_json, say
-from triage.cli.predecessors import Predecessor, predecessor
+from triage.cli.predecessors import Predecessor, first_run_id, never_began, predecessor, read_link
 from triage.cli.running import run
 from triage.cli.starting import begin
 from triage.contracts.options import ContinuedFrom, parse_options
@@ -74,7 +75,9 @@ async def _resume(
         client, settings = await connect()
         ended = await predecessor(client, asked.name)
         checked = await _checked(client, asked, ended, changed)
-        handle = await begin(client, settings, checked)
+        handle = await begin(
+            client, settings, checked, hint=orders.ID_HINT if asked.workflow_id else ""
+        )
         link = ended.link
         say(f"continues {link.workflow_id} ({ended.status}) from version {link.version}")
         if not wait:
@@ -103,23 +106,45 @@ async def _checked(
         **_limits(asked),
         "continued_from": ended.link.model_dump(mode="json"),
     }
-    workflow_id = asked.workflow_id or await _free_id(client, ended)
+    # Looked for in any case: a name of one's own makes no second continuation.
+    own_id = await _own_id(client, ended)
+    workflow_id = asked.workflow_id or own_id
     return orders.Checked(workflow_id, ended.request.request_id, [request, options])
 
 
-async def _free_id(client: Client, ended: Predecessor) -> str:
-    """Return the first id of the series that no run has yet.
+async def _own_id(client: Client, ended: Predecessor) -> str:
+    """Return the id of the one continuation: the first of the series that no run of it has.
 
     Raises:
         InputError: it would be too long.
-        RefusedError: very many are taken.
+        RefusedError: the run was continued already, or very many ids are taken.
     """
+    chain, newest = {(ended.link.workflow_id, ended.link.run_id)}, None
     for candidate in series(ended):
         checked_workflow_id(candidate, orders.ID_HINT)
-        if not await _exists(client, candidate):
+        run = await _existing(client, candidate)
+        if run is None:
+            if newest is not None and not await never_began(newest):
+                raise continued_already(ended.link.workflow_id, newest)
             return candidate
-        say(f"a run {candidate} exists already")
+        link = await read_link(run)
+        if link is not None and (link.workflow_id, link.run_id) in chain:
+            chain.add((run.id, first_run_id(run)))
+            newest = run
     raise RefusedError(f"{MAX_IDS_TRIED} ids are taken; nothing was started", orders.ID_HINT)
+
+
+def continued_already(workflow_id: str, newest: Run) -> RefusedError:
+    """Return what to tell whoever continues a run a second time."""
+    name = shlex.quote(newest.id)
+    if newest.is_open:
+        what, hint = "which goes on", f"'triage show {name}' shows what it waits for"
+    else:
+        what, hint = "which has ended", f"'triage resume {name}' continues that one"
+    return RefusedError(
+        f"{workflow_id} was continued already, by now as {newest.id}, {what}; nothing was started",
+        hint,
+    )
 
 
 def series(ended: Predecessor) -> Iterator[str]:
@@ -132,14 +157,14 @@ def series(ended: Predecessor) -> Iterator[str]:
     return (f"{base}.{n}" for n in range(first, first + MAX_IDS_TRIED))
 
 
-async def _exists(client: Client, workflow_id: str) -> bool:
+async def _existing(client: Client, workflow_id: str) -> Run | None:
+    handle = client.get_workflow_handle(workflow_id)
     try:
-        await client.get_workflow_handle(workflow_id).describe(rpc_timeout=RPC_TIMEOUT)
+        return Run(handle, await handle.describe(rpc_timeout=RPC_TIMEOUT))
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-        return False
-    return True
+        return None
 
 
 def _tell_started(

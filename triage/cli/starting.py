@@ -46,9 +46,15 @@ async def _start(checked: Checked, *, wait: bool, format_: Format) -> None:
 
 
 async def begin(
-    client: Client, settings: Settings, checked: Checked
+    client: Client, settings: Settings, checked: Checked, *, hint: str = ID_HINT
 ) -> WorkflowHandle[Any, TriageResponse]:
     """Start a new run; one that has this id, running or ended, is never taken for it.
+
+    Args:
+        client: of the server.
+        settings: name the queue.
+        checked: what to start.
+        hint: what to do if the id is taken, beside looking at the run that has it.
 
     Raises:
         RefusedError: there is one.
@@ -69,7 +75,7 @@ async def begin(
         shown = f"'triage show {shlex.quote(checked.workflow_id)}' shows it"
         raise RefusedError(
             f"a run {checked.workflow_id} exists already; nothing was started",
-            f"{shown}; {ID_HINT}",
+            f"{shown}; {hint}" if hint else shown,
         ) from None
     reach(Point.START_AFTER_RUN)
     return handle
