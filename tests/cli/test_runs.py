@@ -1,6 +1,7 @@
 """Checks start, list and show against a real server and worker."""
 
 import json
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -99,7 +100,7 @@ def test_show_tells_people_everything(stack: Stack, request_file: Path) -> None:
 
 
 def test_list_shows_runs_and_who_waits(stack: Stack, request_file: Path) -> None:
-    """--pending lists exactly the runs that wait for a person, with since when."""
+    """--pending lists exactly the runs that wait for a person: since when, for what, until when."""
     waiting = f"list-{id_in(request_file)}"
     follower = stack.waiting(request_file, waiting)
     everything = stack.triage("list", "--format", "json")
@@ -110,7 +111,14 @@ def test_list_shows_runs_and_who_waits(stack: Stack, request_file: Path) -> None
     assert waiting in {row["workflow_id"] for row in everything.json()}
     [row] = [row for row in pending.json() if row["workflow_id"] == waiting]
     assert row["waiting_since"]
-    assert waiting in table.out
+    assert ("op-6", 6, None) == (
+        *(row["pending"][name] for name in ("operation_id", "version")),
+        row["unasked"],
+    )
+    [line] = [line for line in table.out.splitlines() if waiting in line]
+    cells = re.split(r"\s{2,}", line)
+    assert ["op-6", "6", '"bug", "component:api"'] == cells[3:6]
+    assert "(in 2 d 23 h" in line
     assert waiting not in {row["workflow_id"] for row in after.json()}
     assert "review_required" == follower.finish().json()["status"]
 

@@ -1,18 +1,21 @@
-"""`triage list`: the runs as visibility knows them, without asking any worker."""
+"""`triage list`: the runs as visibility knows them; those that wait are asked for what."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Final
 
-from temporalio.client import WorkflowExecution
+from pydantic import JsonValue
+from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError, RPCStatusCode
 
-from triage.cli.clients import RPC_TIMEOUT, bounded, connect
+from triage.cli.clients import ANSWER_SECONDS, RPC_TIMEOUT, bounded, connect
 from triage.cli.errors import UnreachableError
 from triage.cli.output import Format, put_json, put_table, say
+from triage.cli.pending import ALL_SECONDS, Waiting, pending_of
 from triage.cli.running import run
-from triage.cli.times import told
+from triage.cli.text import exact, quoted
+from triage.cli.times import told, until
 from triage.contracts import names
 from triage.contracts.search_attributes import (
     TRIAGE_FAILURE,
@@ -21,21 +24,32 @@ from triage.contracts.search_attributes import (
     TRIAGE_TENANT,
     TRIAGE_WAITING_SINCE,
 )
+from triage.contracts.state import PendingView
 
 ALL: Final = f"WorkflowType = '{names.ISSUE_TRIAGE}'"
 PENDING: Final = (
     f"{ALL} AND {TRIAGE_WAITING_SINCE.name} IS NOT NULL AND ExecutionStatus = 'Running'"
 )
 HEADERS: Final = ("ID", "STATUS", "ROUTE", "FAILURE", "WAITING SINCE", "STARTED")
+PENDING_HEADERS: Final = (
+    *("ID", "STATUS", "WAITING SINCE"),
+    *("OPERATION", "VERSION", "ADDS", "TARGET", "EXPIRES", "STARTED"),
+)
+NOTHING: Final = "nothing any more"
+LIST_SECONDS: Final = ANSWER_SECONDS + ALL_SECONDS
 
-Row = dict[str, str | None]
+Row = dict[str, JsonValue]
 
 
 def list_runs(*, pending_only: bool, limit: int, format_: Format) -> None:
     """Print the runs, the latest first."""
-    rows = run(_rows(PENDING if pending_only else ALL, limit))
+    rows, waiting = run(_rows(limit, pending_only=pending_only))
     if format_ is Format.JSON:
-        put_json(rows)
+        more = [waiting_json(one) for one in waiting] if pending_only else [{} for _ in rows]
+        put_json([{**row, **told_more} for row, told_more in zip(rows, more, strict=True)])
+    elif rows and pending_only:
+        cells = zip(rows, waiting, strict=True)
+        put_table(PENDING_HEADERS, [_pending_cells(row, one) for row, one in cells])
     elif rows:
         put_table(HEADERS, [_cells(row) for row in rows])
     else:
@@ -44,19 +58,26 @@ def list_runs(*, pending_only: bool, limit: int, format_: Format) -> None:
         say(f"these are the latest {limit}; --limit shows more")
 
 
-async def _rows(query: str, limit: int) -> list[Row]:
-    async with bounded():
+async def _rows(limit: int, *, pending_only: bool) -> tuple[list[Row], list[Waiting]]:
+    """Return the runs and, if they wait, for what."""
+    async with bounded(LIST_SECONDS):
         client, _ = await connect()
-        found = client.list_workflows(query, limit=limit, rpc_timeout=RPC_TIMEOUT)
-        try:
-            return [row_of(execution) async for execution in found]
-        except RPCError as error:
-            if error.status is not RPCStatusCode.INVALID_ARGUMENT:
-                raise
-            raise UnreachableError(
-                "the namespace lacks the search attributes that this needs",
-                "start a worker once: it registers them",
-            ) from None
+        found = await _found(client, PENDING if pending_only else ALL, limit)
+        waiting = await pending_of(client, found) if pending_only else []
+    return [row_of(execution) for execution in found], waiting
+
+
+async def _found(client: Client, query: str, limit: int) -> list[WorkflowExecution]:
+    found = client.list_workflows(query, limit=limit, rpc_timeout=RPC_TIMEOUT)
+    try:
+        return [execution async for execution in found]
+    except RPCError as error:
+        if error.status is not RPCStatusCode.INVALID_ARGUMENT:
+            raise
+        raise UnreachableError(
+            "the namespace lacks the search attributes that this needs",
+            "start a worker once: it registers them",
+        ) from None
 
 
 def row_of(execution: WorkflowExecution) -> Row:
@@ -77,17 +98,48 @@ def row_of(execution: WorkflowExecution) -> Row:
     }
 
 
+def waiting_json(waiting: Waiting) -> Row:
+    """Return what a run waits for as fields of its row; `unasked` says why nobody knows."""
+    if isinstance(waiting, PendingView):
+        return {"pending": waiting.model_dump(mode="json"), "unasked": None}
+    return {"pending": None, "unasked": waiting}
+
+
 def _status(row: Row) -> str:
     """A run has no status of its own before its first wait or end, or after a platform fault."""
     if row["execution"] not in {"running", "completed"}:
         return f"{row['execution']} (no response)"
-    return row["status"] or str(row["execution"])
+    return str(row["status"] or row["execution"])
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    words = (row[name] or "-" for name in ("route", "failure"))
-    times = (told(row[name] or "-") for name in ("waiting_since", "started_at"))
+    words = (str(row[name] or "-") for name in ("route", "failure"))
+    times = (_told(row, name) for name in ("waiting_since", "started_at"))
     return (str(row["workflow_id"]), _status(row), *words, *times)
+
+
+def _pending_cells(row: Row, waiting: Waiting) -> tuple[str, ...]:
+    first = (str(row["workflow_id"]), _status(row), _told(row, "waiting_since"))
+    return (*first, *operation_cells(waiting), _told(row, "started_at"))
+
+
+def operation_cells(waiting: Waiting) -> tuple[str, ...]:
+    """Return operation, version, added labels, target and expiry; or why nobody knows them."""
+    if not isinstance(waiting, PendingView):
+        return (waiting or NOTHING, "", "", "", "")
+    new = [label for label in waiting.labels_after if label not in waiting.labels_before]
+    target = waiting.target
+    return (
+        exact(waiting.operation_id),
+        str(waiting.version),
+        ", ".join(map(quoted, new)) or "-",
+        f"{target.get('repository')}#{target.get('issue')}",
+        until(waiting.expires_at),
+    )
+
+
+def _told(row: Row, name: str) -> str:
+    return told(str(row[name] or "-"))
 
 
 def _time(moment: datetime | None) -> str | None:

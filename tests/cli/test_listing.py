@@ -1,0 +1,31 @@
+"""Checks what `triage list --pending` says of each run, without a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.samples import pending_view
+from triage.cli import pending
+from triage.cli.listing import NOTHING, operation_cells, waiting_json
+
+
+def test_what_a_run_waits_for_is_one_row() -> None:
+    """The operation, its version, what it adds, where, and until when."""
+    cells = operation_cells(pending_view(labels_after=("a, b", "bug", "triage")))
+    assert ("op-6", "6", '"a, b", "bug"', "local#1") == cells[:4]
+    assert cells[4].startswith("2126-01-31 12:00 UTC (in ")
+
+
+@pytest.mark.parametrize("why", [pending.NO_WORKER, pending.NOT_ASKED, None])
+def test_a_run_that_cannot_be_asked_says_so(why: str | None) -> None:
+    """Its row stays, with the reason in the operation's place; JSON has it as `unasked`."""
+    assert (why or NOTHING, "", "", "", "") == operation_cells(why)
+    assert {"pending": None, "unasked": why} == waiting_json(why)
+
+
+def test_answers_are_read_as_what_they_are() -> None:
+    """An operation, nothing, or the answer of another version of this program."""
+    view = pending_view()
+    assert view == pending.read_pending(view.model_dump_json().encode())
+    assert pending.read_pending(b"null") is None
+    assert pending.ANOTHER_VERSION == pending.read_pending(b'{"operation_id": "op-6"}')
