@@ -151,6 +151,7 @@ class ReviewDesk:
                 verdict=review.verdict,
                 approver=review.approver,
                 at=now.isoformat(),
+                note=review.note,
             )
         )
 

@@ -157,6 +157,7 @@ class RunState:
             provenance=self.provenance,
             response=self.response,
             model_faults=tuple(self.model_faults),
+            verdicts=tuple(self.verdicts),
         )
 
 

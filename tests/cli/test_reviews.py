@@ -64,6 +64,9 @@ def test_a_reviewer_sees_the_exact_operation(
     blind = stack.triage(*words, env={"TRIAGE_HOME": str(tmp_path / "elsewhere")})
     answer = stack.triage("reject", name, "op-6", "--version", "6", "--note", "not ours")
     rejected = follower.finish().json()
+    told = stack.triage("show", name).out
+    assert "  op-6 at version 6  rejected by " in told
+    assert "    | not ours\n" in told
     for part in (
         "op-6 at version 6: apply_labels",
         f"local:local#{id_in(request_file)}",
@@ -176,6 +179,7 @@ def test_a_write_is_on_record(stack: Stack, request_file: Path) -> None:
         "digest",
         "target",
         "labels",
+        "reason",
         "receipt",
     } == set(operation)
     assert ("applied", "op-6", 6) == (

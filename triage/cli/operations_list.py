@@ -14,9 +14,9 @@ from triage.cli.times import told
 from triage.storage.ledger_listing import UnreadableOperation, list_readable
 from triage.storage.operations import OperationRecord
 
-_HEADERS = ("OPERATION", "RUN", "STATE", "TARGET", "LABELS", "UPDATED", "KEY")
+_HEADERS = ("OPERATION", "RUN", "STATE", "TARGET", "LABELS", "UPDATED", "KEY", "REASON")
 NONE_YET = "there are no operations yet"
-_ATTENTION_HEADERS = ("REASON", "OWNER")
+_ATTENTION_HEADERS = ("OWNER",)
 _EDITED = (
     "somebody edited the database: 'triage audit verify' checks the trail that tells the moves"
 )
@@ -64,6 +64,7 @@ def _as_json(record: _Operation) -> dict[str, JsonValue]:
         "digest": record.digest,
         "target": json.loads(record.target),
         "labels": list(record.labels),
+        "reason": record.reason,
         "receipt": _receipt(record.receipt),
     }
 
@@ -85,11 +86,11 @@ def _what(record: UnreadableOperation) -> str:
 
 def _cells(record: _Operation, *, attention: bool) -> tuple[str, ...]:
     if isinstance(record, UnreadableOperation):
-        cells = ("unreadable", "", _what(record), "", "", "", record.operation_key or "")
-        return (*cells, "", "") if attention else cells
+        cells = ("unreadable", "", _what(record), "", "", "", record.operation_key or "", "")
+        return (*cells, "") if attention else cells
     target = json.loads(record.target)
     place = f"{target.get('repository')}#{target.get('issue')}"
-    why = (record.reason or "", record.attention_owner or "") if attention else ()
+    owner = (record.attention_owner or "",) if attention else ()
     return (
         f"{record.operation_id}@{record.version}",
         record.workflow_id,
@@ -98,5 +99,6 @@ def _cells(record: _Operation, *, attention: bool) -> tuple[str, ...]:
         ", ".join(record.labels),
         told(record.updated_at),
         record.operation_key,
-        *why,
+        record.reason or "",
+        *owner,
     )

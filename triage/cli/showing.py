@@ -27,7 +27,7 @@ from triage.cli.running import run as run_coroutine
 from triage.cli.text import exact, fold
 from triage.cli.times import told, with_times_told
 from triage.contracts import names
-from triage.contracts.approval import REFUSAL_MEANING
+from triage.contracts.approval import REFUSAL_MEANING, Verdict
 from triage.contracts.options import ContinuedFrom
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import RefusalView, StateView
@@ -38,6 +38,13 @@ if TYPE_CHECKING:
     from triage.cli.briefing import Briefing
 
 SHOW_SECONDS: Final = 15.0
+LEDGER_STATES: Final = {
+    "refused": "cancelled, with the reason",
+    "conflict": "cancelled, with the reason, if it got that far",
+    "replayed": "applied, once",
+    "unknown": "attention, or unknown until it is settled",
+}
+"""What the ledger calls what became of a write, where a run has another word for it."""
 
 
 def show(name: str, format_: Format) -> None:
@@ -176,8 +183,9 @@ def state_lines(
     yield f"steps       {state.steps}, of them retries {state.retries}"
     yield from _section("decisions", _decisions(state))
     yield from _waiting(state, briefing)
+    yield from _section("decided by people", decided_lines(state))
     yield from _section(f"refusals ({state.refusals_total})", _refusals(state))
-    yield from _section("operations", _operations(state))
+    yield from _section("operations", operation_states(state))
     yield from _section("spent", _pairs(state.spent.model_dump()))
     yield from _section("provenance", _pairs(state.provenance.model_dump()))
     if state.response is not None:
@@ -238,11 +246,35 @@ def _why(item: RefusalView) -> str:
     return with_times_told(item.reason) or meanings.get(item.code, "")
 
 
-def _operations(state: StateView) -> Iterator[str]:
+def decided_lines(state: StateView) -> Iterator[str]:
+    """Return who decided what, with the note that came along."""
+    for item in state.verdicts:
+        said = "approved" if item.verdict is Verdict.APPROVE else "rejected"
+        what = f"{exact(item.operation_id)} at version {item.version}"
+        first, *others = fold(
+            f"{what}  {said} by {exact(item.approver)}, {told(item.at)}", columns() - 4
+        )
+        yield f"  {first}"
+        yield from (f"    {other}" for other in others)
+        if item.note:
+            yield from (f"    | {piece}" for piece in _pieces(item.note))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Return a person's own words in lines that stand behind a bar."""
+    for line in text.splitlines():
+        yield from fold(line, columns() - 6)
+
+
+def operation_states(state: StateView) -> Iterator[str]:
+    """Return what became of each write, as the run says and as the ledger calls it."""
     for item in state.operations:
         name = exact(item.operation_id or "-")
         yield f"  {name} at version {item.version}  {item.state}"
-        yield f"    {item.digest}"
+        ledger = LEDGER_STATES.get(item.state)
+        if ledger:
+            yield f"    in 'triage operations': {ledger}"
+        yield f"    operation digest  {item.digest}"
 
 
 def _pairs(values: dict[str, Any]) -> Iterator[str]:

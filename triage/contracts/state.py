@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from triage.contracts.approval import Verdict
-from triage.contracts.base import Contract
+from triage.contracts.base import Contract, Sparse
 from triage.contracts.payloads import Provenance
 from triage.contracts.response import Status, TriageResponse
 
@@ -98,14 +98,15 @@ class EditNote(Contract):
     fields: tuple[str, ...]
 
 
-class VerdictNote(Contract):
-    """The review that decided on an operation, and when (ISO 8601, UTC)."""
+class VerdictNote(Sparse):
+    """The review that decided on an operation, its note, and when it came (ISO 8601, UTC)."""
 
     operation_id: str
     version: int
     verdict: Verdict
     approver: str
     at: str
+    note: str | None = None
 
 
 class SpentView(Contract):
@@ -135,6 +136,7 @@ class StateView(Contract):
     provenance: Provenance
     response: TriageResponse | None
     model_faults: tuple[ModelFaultView, ...] = ()
+    verdicts: tuple[VerdictNote, ...] = ()
 
 
 class MutationRecord(Contract):

@@ -1,0 +1,50 @@
+"""Checks what `triage show` says of decisions and writes, without a server."""
+
+from __future__ import annotations
+
+from tests.cli.samples import DIGEST, state_view
+from triage.cli.showing import LEDGER_STATES, decided_lines, operation_states
+from triage.contracts.approval import Verdict
+from triage.contracts.state import OperationView, VerdictNote
+
+REJECTED = VerdictNote(
+    operation_id="op-6",
+    version=6,
+    verdict=Verdict.REJECT,
+    approver="ann",
+    at="2026-01-31T12:00:00+00:00",
+    note="not a bug\nwaits for a person: triage approve",
+)
+
+
+def test_a_rejection_is_shown_with_its_note() -> None:
+    """Who rejected, when, and why: the words stand behind a bar, where nothing of ours does."""
+    lines = [*decided_lines(state_view(None).model_copy(update={"verdicts": (REJECTED,)}))]
+    assert [
+        "  op-6 at version 6  rejected by ann, 2026-01-31 12:00 UTC",
+        "    | not a bug",
+        "    | waits for a person: triage approve",
+    ] == lines
+
+
+def test_a_note_that_is_missing_takes_no_room() -> None:
+    """A verdict without a note is written as before, into histories that exist, too."""
+    bare = REJECTED.model_copy(update={"note": None})
+    assert "note" not in bare.model_dump_json()
+    assert 1 == len([*decided_lines(state_view(None).model_copy(update={"verdicts": (bare,)}))])
+
+
+def test_a_write_is_shown_with_the_ledgers_word_and_a_named_digest() -> None:
+    """Where the ledger has another word for what became of a write, both are said."""
+    views = [
+        OperationView(operation_id="op-6", version=6, digest=DIGEST, state=state)
+        for state in ("refused", "applied")
+    ]
+    lines = [*operation_states(state_view(None).model_copy(update={"operations": tuple(views)}))]
+    assert [
+        "  op-6 at version 6  refused",
+        f"    in 'triage operations': {LEDGER_STATES['refused']}",
+        f"    operation digest  {DIGEST}",
+        "  op-6 at version 6  applied",
+        f"    operation digest  {DIGEST}",
+    ] == lines
