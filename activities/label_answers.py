@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -28,6 +29,12 @@ def told(code: str) -> tuple[str, str | None]:
 def refused(detail: str) -> WriteResult:
     """Return the answer that this system does not do it."""
     return WriteResult(outcome=WriteOutcome.REFUSED, detail=detail)
+
+
+def no_label(missing: Iterable[str]) -> str:
+    """Return the reason for a write that the tracker lacks labels for; the rules name them all."""
+    names = ", ".join(f'"{label}"' for label in missing)
+    return f"a label does not exist: {names}"
 
 
 def given_up_reason(outcome: WriteOutcome, why: str) -> str:

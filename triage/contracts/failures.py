@@ -72,12 +72,15 @@ FAILURES: Final[dict[FailureClass, FailureInfo]] = {
         _TOOL, "tool owner", "check the source that the tool reads and the worker's log"
     ),
     FailureClass.POLICY_BLOCK: FailureInfo(
-        _TOOL, "policy owner", "decide whether the policy should permit this effect"
+        _TOOL,
+        "policy owner",
+        "read the reason: after 'writes are stopped' allow them with 'triage writes allow'; else "
+        "see whether the rules, the tracker's labels and the approval should permit this effect",
     ),
     FailureClass.APPROVAL_REQUIRED: FailureInfo(
         _TOOL,
         "maintainer",
-        "read the reason; if the write is right all the same, start a new run and approve it",
+        "read the reason; if the write is right all the same, 'triage resume ID' asks for it again",
     ),
     FailureClass.MODEL_TIMEOUT: FailureInfo(
         _STATE, "operations", "check the model provider's health and the deadline"
