@@ -19,6 +19,7 @@ COMMANDS = [
     "approve",
     "reject",
     "resume",
+    "edit",
     "issues",
     "keys",
     "operations",

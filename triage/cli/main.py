@@ -15,6 +15,7 @@ import typer
 from triage.cli import (
     check_commands,
     data_commands,
+    edit_command,
     evaluate_command,
     key_commands,
     operator_commands,
@@ -51,6 +52,7 @@ for commands in (
     serve_command,
     run_commands,
     resume_command,
+    edit_command,
     data_commands,
     key_commands,
     operator_commands,

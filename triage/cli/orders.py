@@ -64,7 +64,7 @@ def check(order: Order) -> Checked:
     if workflow_id is None:
         workflow_id = f"{ID_PREFIX}{request.request_id}"
     inputs = [document, options] if options else [document]
-    if any(_size(value) > MAX_PAYLOAD_BYTES for value in inputs):
+    if any(size_of(value) > MAX_PAYLOAD_BYTES for value in inputs):
         limit = MAX_PAYLOAD_BYTES // 1024 // 1024
         raise InputError(f"the request is too large: Temporal takes {limit} MiB at most")
     return Checked(checked_workflow_id(workflow_id, ID_HINT), request.request_id, inputs)
@@ -82,6 +82,6 @@ def _options(order: Order) -> dict[str, JsonValue]:
     return merged if isinstance(merged, dict) else {}
 
 
-def _size(value: JsonValue) -> int:
+def size_of(value: JsonValue) -> int:
     """Return how many bytes Temporal will be sent."""
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
