@@ -10,10 +10,10 @@ from triage.storage.audit import heads
 
 
 def test_issues_are_added_listed_and_shown(triage: Triage, tmp_path: Path) -> None:
-    """The first use makes the database; numbers follow each other, and text comes back exactly."""
+    """Numbers follow each other, and text comes back exactly; the database is made to order."""
     body = tmp_path / "body.md"
     body.write_text("First line\nevents\n\x1b[31mred", encoding="utf-8")
-    first = triage("issues", "add", "--title", "One", "--body-file", body)
+    first = triage("issues", "add", "--title", "One", "--body-file", body, "--create")
     second = triage("issues", "add", "--title", "Zwei \u202e", "--body", "text", "--author", "eve")
     taken = triage("issues", "add", "--title", "Again", "--body", "text", "--number", "1")
     listed = triage("issues", "list", "--format", "json").json()
@@ -50,14 +50,16 @@ def test_what_is_no_issue_is_refused(triage: Triage, arguments: tuple[str, ...])
 
 def test_an_empty_tracker_says_where_it_is(triage: Triage, tmp_path: Path) -> None:
     """Whoever finds nothing is told in which database, and how to open an issue."""
+    in_store(tmp_path, heads)
     answer = triage("issues", "list")
     assert (0, "") == (answer.status, answer.out)
     assert f"there are no issues in local of SQLite {tmp_path / 'triage.db'}" in answer.err
     assert "triage issues add --title TITLE --body TEXT" in answer.err
 
 
-def test_an_unknown_issue(triage: Triage) -> None:
+def test_an_unknown_issue(triage: Triage, tmp_path: Path) -> None:
     """An issue that does not exist is told with status 1."""
+    in_store(tmp_path, heads)
     answer = triage("issues", "show", "404")
     assert (1, "") == (answer.status, answer.out)
     assert "there is no issue 404" in answer.err

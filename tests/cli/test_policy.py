@@ -39,6 +39,10 @@ def _write(typed: Typed, text: str, name: str = "triage.toml") -> Path:
     return path
 
 
+def _have_database(typed: Typed) -> None:
+    in_store(typed.home, schema_revision)
+
+
 def _digest(text: str) -> str:
     return read_rules(text, [spec.name for spec in BUILTIN_TOOLS]).rules.digest()
 
@@ -140,7 +144,7 @@ def test_show_tells_where_the_rules_in_force_come_from(typed: Typed) -> None:
         builtin["digest"],
     )
     _write(typed, WIDE)
-    typed("policy", "accept", "--yes", "--as", "ann")
+    typed("policy", "accept", "--yes", "--as", "ann", "--create")
     assert "file" == typed("policy", "show", "--format", "json").json()["source"]
     path = _write(typed, WIDE + 'sail = "descriptive"\n')
     waiting = typed("policy", "show", "--format", "json").json()
@@ -182,6 +186,7 @@ def test_show_is_readable(typed: Typed) -> None:
 def test_accept_records_what_was_shown(typed: Typed) -> None:
     """A person who says yes has every widening before them, and stands in the audit trail."""
     _write(typed, WIDE)
+    _have_database(typed)
     answer = typed("policy", "accept", "--as", "ann\x1b[2J", stdin="yes\n")
     assert (0, True) == (answer.status, r'as "ann\u{1b}[2J": it holds' in answer.out)
     assert [["label", "ship", "none", "descriptive"], ["mode", "(all)", "suggest", "approve"]] == [
@@ -202,6 +207,7 @@ def test_accept_answers_programs(typed: Typed) -> None:
     """With --yes it is one JSON document; without, nobody could be asked."""
     _write(typed, WIDE)
     assert 2 == typed("policy", "accept", "--format", "json").status
+    _have_database(typed)
     found = typed("policy", "accept", "--yes", "--as", "ann", "--format", "json").json()
     assert (_digest(WIDE), BUILTIN_RULES.digest(), "ann", ["label", "mode"]) == (
         found["digest"],
@@ -215,9 +221,23 @@ def test_accept_answers_programs(typed: Typed) -> None:
 def test_only_yes_accepts(typed: Typed, answer: str) -> None:
     """Whatever else is typed, the end of the input too, accepts nothing."""
     _write(typed, WIDE)
+    _have_database(typed)
     given = typed("policy", "accept", stdin=answer)
     assert (1, True) == (given.status, "error: nothing was accepted\n" in given.err)
     assert NOBODY_YET == _accepted(typed)
+
+
+def test_nothing_is_accepted_where_no_worker_was(typed: Typed) -> None:
+    """In a folder without a database nobody is asked, nothing is made, and the place is named."""
+    _write(typed, WIDE)
+    answer = typed("policy", "accept", "--as", "ann", stdin="yes\n")
+    issue = typed("issues", "add", "--title", "t", "--body", "b")
+    listed = typed("issues", "list")
+    assert [(1, "")] * 3 == [(one.status, one.out) for one in (answer, issue, listed)]
+    place = f"error: there is no database at SQLite {typed.home / 'triage.db'}: nothing was made\n"
+    assert [True] * 3 == [one.err.startswith(place) for one in (answer, issue, listed)]
+    assert [True, True, False] == ["--create" in one.err for one in (answer, issue, listed)]
+    assert ["triage.toml"] == [path.name for path in typed.home.iterdir()]
 
 
 def test_nothing_is_accepted_where_nothing_waits(typed: Typed) -> None:
@@ -241,6 +261,7 @@ def test_a_file_that_changed_since_it_was_shown_is_not_accepted(
         path.write_text(f'{WIDE}deploy = "descriptive"\n')
 
     monkeypatch.setattr("triage.cli.policy_accepting._ask", swap)
+    _have_database(typed)
     answer = typed("policy", "accept", "--as", "ann")
     assert (1, True) == (answer.status, "the file changed since it was shown" in answer.err)
     assert NOBODY_YET == _accepted(typed)
@@ -250,6 +271,7 @@ def test_a_file_that_changed_since_it_was_shown_is_not_accepted(
 def test_who_accepts_must_have_a_name(typed: Typed, name: str) -> None:
     """Without a name, or with one too long, nothing is accepted and nothing is shown."""
     _write(typed, WIDE)
+    _have_database(typed)
     status, out, error = _error(typed("policy", "accept", "--yes", "--as", name))
     assert (2, "", True) == (status, out, error.startswith("error: the name "))
     assert NOBODY_YET == _accepted(typed)

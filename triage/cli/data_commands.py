@@ -37,13 +37,18 @@ def add_issue(
     ] = None,
     repository: Repository = DEFAULT_REPOSITORY,
     author: Annotated[str, typer.Option("--author", help="Who opened it.")] = "",
+    *,
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the database if there is none yet.")
+    ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Open an issue in the local tracker."""
     from triage.cli import issues  # noqa: PLC0415 - see triage.cli.main
 
     text = issues.body_of(body, body_file)
-    issues.add(issues.NewIssue(repository, number, title, text, author), format_)
+    new = issues.NewIssue(repository, number, title, text, author)
+    issues.add(new, format_, create=create)
 
 
 @issues_app.command("list")

@@ -12,7 +12,7 @@ from triage.cli.errors import InputError, RefusedError
 from triage.cli.inputs import read_bytes
 from triage.cli.output import Format, beside, columns, put, put_json, put_table, say
 from triage.cli.running import run
-from triage.cli.stores import open_store, place
+from triage.cli.stores import CREATE, open_store, place
 from triage.cli.text import fold, shorten
 from triage.cli.times import told
 from triage.contracts.base import (
@@ -57,15 +57,16 @@ def body_of(body: str | None, file: Path | None) -> str:
         raise InputError(f"{file}: is not UTF-8 text") from None
 
 
-def add(issue: NewIssue, format_: Format) -> None:
+def add(issue: NewIssue, format_: Format, *, create: bool = False) -> None:
     """Open an issue and print its number.
 
     Raises:
+        RefusedError: there is no database, and none is to be made.
         InputError: a text is blank or too long.
         TrackerRefused: the number is taken.
     """
     checked = _checked(issue)
-    added = run(_add(checked))
+    added = run(_add(checked, create=create))
     if format_ is Format.JSON:
         put_json(_as_json(added))
     else:
@@ -73,7 +74,11 @@ def add(issue: NewIssue, format_: Format) -> None:
 
 
 def list_all(repository: str, format_: Format) -> None:
-    """Print a repository's issues, oldest first."""
+    """Print a repository's issues, oldest first.
+
+    Raises:
+        RefusedError: there is no database.
+    """
     found = run(_list(repository))
     if format_ is Format.JSON:
         put_json([_as_json(issue) for issue in found])
@@ -87,7 +92,7 @@ def show(repository: str, number: str, format_: Format) -> None:
     """Print one issue with what happened to it.
 
     Raises:
-        RefusedError: there is no such issue.
+        RefusedError: there is no such issue, or no database.
     """
     found = run(_show(repository, number))
     if isinstance(found, IssueNotFound):
@@ -142,8 +147,8 @@ def _checked(issue: NewIssue) -> NewIssue:
     return NewIssue(clean_text(issue.repository), number, *map(clean_text, texts))
 
 
-async def _add(issue: NewIssue) -> TrackedIssue:
-    async with open_store() as store:
+async def _add(issue: NewIssue, *, create: bool) -> TrackedIssue:
+    async with open_store(create=create, hint=CREATE) as store:
         return await LocalTracker(store).create_issue(
             issue.repository,
             title=issue.title,
@@ -154,12 +159,12 @@ async def _add(issue: NewIssue) -> TrackedIssue:
 
 
 async def _list(repository: str) -> tuple[TrackedIssue, ...]:
-    async with open_store() as store:
+    async with open_store(create=False) as store:
         return await LocalTracker(store).list_issues(repository)
 
 
 async def _show(repository: str, number: str) -> IssueRecord | IssueNotFound:
-    async with open_store() as store:
+    async with open_store(create=False) as store:
         return await LocalTracker(store).show_issue(repository, number)
 
 

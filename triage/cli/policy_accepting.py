@@ -21,7 +21,7 @@ from triage.cli.policy_words import (
     widening_json,
 )
 from triage.cli.running import run
-from triage.cli.stores import open_store
+from triage.cli.stores import CREATE, must_exist, open_store
 from triage.cli.text import quoted, wrap
 from triage.cli.who import who
 from triage.policy.tools import BUILTIN_TOOLS
@@ -33,13 +33,18 @@ YES: Final = "yes"
 NOT_ACCEPTED: Final = "nothing was accepted"
 
 
-def accept(file: Path | None, by: str | None, format_: Format, *, yes: bool) -> None:
+def accept(
+    file: Path | None, by: str | None, format_: Format, *, yes: bool, create: bool = False
+) -> None:
     """Show every widening, ask unless told not to, and record the acceptance.
+
+    It is recorded in the workers' database; one that is not there yet is made only to order.
 
     Raises:
         InputError: the name is blank or too long, or nobody could be asked.
         RulesFileError: the rules cannot be used.
-        RefusedError: nothing waits, nobody said yes, or the file is another by now.
+        RefusedError: nothing waits, there is no database, nobody said yes, or the file is another
+            by now.
         StorageError: it could not be recorded, or other rules were accepted meanwhile.
     """
     if format_ is Format.JSON and not yes:
@@ -49,12 +54,14 @@ def accept(file: Path | None, by: str | None, format_: Format, *, yes: bool) -> 
     state = run(policy_state(settings, place))
     if state.is_written:
         raise RefusedError(f"nothing waits: {_name(state)} allow nothing new, and are in force")
+    if not create:
+        run(must_exist(CREATE))
     if format_ is Format.TEXT:
         _put_widenings(state)
     if not yes:
         _ask(name, state)
     _see_that_it_is_still(state, place)
-    _put_acceptance(run(_record(state, name)), state, format_)
+    _put_acceptance(run(_record(state, name, create=create)), state, format_)
 
 
 def _name(state: PolicyState) -> str:
@@ -84,8 +91,8 @@ def _see_that_it_is_still(state: PolicyState, place: RulesPlace) -> None:
         raise RefusedError(f"the file changed since it was shown: {NOT_ACCEPTED}", "look again")
 
 
-async def _record(state: PolicyState, name: str) -> Acceptance:
-    async with open_store() as store:
+async def _record(state: PolicyState, name: str, *, create: bool) -> Acceptance:
+    async with open_store(create=create, hint=CREATE) as store:
         return await Acceptances(store).accept(
             state.written.rules, replaces=state.accepted, widens=state.standing.waiting, by=name
         )

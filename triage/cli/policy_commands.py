@@ -52,12 +52,15 @@ def accept(
         str | None, typer.Option("--as", help="Who accepts.  [default: the user's name]")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the database if there is none yet.")
+    ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Show what a rules file would allow beyond the accepted rules, and accept it."""
     from triage.cli import policy_accepting  # noqa: PLC0415 - see triage.cli.main
 
-    policy_accepting.accept(file, as_, format_, yes=yes)
+    policy_accepting.accept(file, as_, format_, yes=yes, create=create)
 
 
 @policy_app.command("scan")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from pydantic import JsonValue
 
 from triage.cli.briefing_lines import stop_sentence
 from triage.cli.output import Format, put, put_json
 from triage.cli.running import run
-from triage.cli.stores import ELSEWHERE, open_store, place
+from triage.cli.stores import CREATE, ELSEWHERE, open_store, place
 from triage.cli.who import checked_words, who
 from triage.storage.switches import Switch, Switches
-
-CREATE: Final = f"{ELSEWHERE}; --create makes one here, which no worker may use"
 
 
 def stop(reason: str, tenant: str | None, by: str | None, format_: Format, *, create: bool) -> None:

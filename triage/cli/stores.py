@@ -8,7 +8,7 @@ from typing import Final
 
 from triage.cli.errors import RefusedError
 from triage.settings import Settings, load_settings
-from triage.storage.address import parse_address
+from triage.storage.address import Address, parse_address
 from triage.storage.engine import Store
 from triage.storage.errors import StorageMisconfigured
 from triage.storage.schema import REVISIONS
@@ -18,6 +18,7 @@ ELSEWHERE: Final = (
     "go to the folder that the worker runs in, or set TRIAGE_HOME or TRIAGE_DATABASE_URL as it has "
     "them"
 )
+CREATE: Final = f"{ELSEWHERE}; --create makes one here, which no worker may use"
 LOOK_SECONDS: Final = 4.0
 """What is only shown beside something else must not keep it waiting."""
 
@@ -37,20 +38,45 @@ async def open_store(*, create: bool = True, hint: str = ELSEWHERE) -> AsyncIter
         StorageError: the database cannot be used.
     """
     address = parse_address(load_settings().database_url)
-    absent = RefusedError(f"there is no database at {address.shown}: nothing was made", hint)
     if not create and address.path is not None and not address.path.exists():
-        raise absent
+        raise _absent(address, hint)
     store = await Store.open(load_settings().database_url)
     try:
         revision = await schema_revision(store)
         if revision is None and not create:
-            raise absent
+            raise _absent(address, hint)
         if revision != REVISIONS[-1]:
             # Alembic is slow to load, and hardly ever needed.
             from triage.storage.migrate import upgrade_store  # noqa: PLC0415 - see above
 
             await upgrade_store(store)
         yield store
+    finally:
+        await store.close()
+
+
+def _absent(address: Address, hint: str) -> RefusedError:
+    return RefusedError(f"there is no database at {address.shown}: nothing was made", hint)
+
+
+async def must_exist(hint: str = ELSEWHERE) -> None:
+    """See that the database is there, before anybody is asked about what is to be kept in it.
+
+    It is neither made nor upgraded.
+
+    Raises:
+        RefusedError: it is not there.
+        SettingsError: the settings cannot be used.
+        StorageError: the database cannot be used.
+    """
+    url = load_settings().database_url
+    address = parse_address(url)
+    if address.path is not None and not address.path.exists():
+        raise _absent(address, hint)
+    store = await Store.open(url)
+    try:
+        if await schema_revision(store) is None:
+            raise _absent(address, hint)
     finally:
         await store.close()
 
