@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.samples import pending_view, state_view
-from triage.cli import reviewing
-from triage.cli.refusals import ADVICE, changed, mismatch, refused
+from triage.cli import refusals, reviewing
+from triage.cli.refusals import ADVICE, Known, changed, mismatch, refused
 from triage.contracts.approval import REFUSAL_MEANING, RefusalCode, Review, Verdict
 from triage.contracts.canonical import digest_of
 from triage.contracts.state import OperationView
@@ -88,6 +88,27 @@ def test_a_change_is_told() -> None:
     assert "" == changed(shown, shown)
     assert changed(shown, later).endswith("op-9 is pending at version 9 now")
     assert changed(shown, None).endswith("nothing is pending any more")
+
+
+@pytest.mark.parametrize(
+    ("approver", "known", "is_signed", "hint"),
+    [
+        ("helper[bot]", Known(), False, refusals.IS_BOT),
+        ("@Ann", Known(author="ann"), True, refusals.IS_AUTHOR),
+        ("bob", Known(author="ann", signs=True), False, refusals.UNSIGNED),
+        ("bob", Known(author="ann"), False, refusals.NOT_NAMED),
+        ("bob", Known(), False, ADVICE[RefusalCode.UNAUTHORISED]),
+    ],
+    ids=("a bot", "the author", "unsigned", "not named", "not known"),
+)
+def test_who_may_not_decide_hears_why(
+    approver: str, known: Known, hint: str, *, is_signed: bool
+) -> None:
+    """The cause that is known here stands alone; the list is for where none is."""
+    review = REVIEW.model_copy(update={"approver": approver})
+    state = state_view(pending_view())
+    code = RefusalCode.UNAUTHORISED
+    assert hint == refused(code, "", review, state, is_signed=is_signed, known=known).hint
 
 
 @pytest.mark.parametrize("is_signed", [False, True])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from triage.cli.errors import RefusedError
 from triage.cli.times import with_times_told
 from triage.contracts.approval import REFUSAL_MEANING, RefusalCode, Review
+from triage.contracts.logins import folded
 from triage.contracts.state import PendingView, StateView
 
 ADVICE: Final[dict[RefusalCode, str]] = {
@@ -22,8 +24,8 @@ ADVICE: Final[dict[RefusalCode, str]] = {
         "have to approve, too"
     ),
     RefusalCode.UNAUTHORISED: (
-        "an issue's author and bots never decide, and rules may name who does; without local "
-        "trust only signed approvals count: make a key with 'triage keys new NAME' and add --sign"
+        "an issue's author and bots never decide, rules may name who does ('triage policy show'), "
+        "and without local trust only signed approvals count (--sign)"
     ),
     RefusalCode.MALFORMED: "'triage schema approval' and 'triage schema review' print its shape",
 }
@@ -34,6 +36,16 @@ ABOUT_WHAT_WAS_SHOWN: Final = frozenset(
 )
 """Refusals that may mean that the run changed after it was shown."""
 
+IS_BOT: Final = "bots never decide: a person has to"
+IS_AUTHOR: Final = "an issue's author never decides on it: another person has to"
+UNSIGNED: Final = (
+    "only signed approvals count here: make a key with 'triage keys new NAME' and add --sign"
+)
+NOT_NAMED: Final = (
+    "the rules name who decides, which 'triage policy show' lists, or the start of the run named "
+    "another author"
+)
+
 _SIGNED: Final = {
     RefusalCode.UNAUTHORISED: (
         "the worker's log names the check: a key that its keyring does not have or that is "
@@ -41,6 +53,19 @@ _SIGNED: Final = {
     ),
     RefusalCode.EXPIRED: "if the run still waits, this machine's clock is behind the database's",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known here of who may decide on an operation.
+
+    Attributes:
+        author: who opened the issue; None if that is not known here.
+        signs: whether only signed approvals count.
+    """
+
+    author: str | None = None
+    signs: bool = False
 
 
 def mismatch(review: Review, pending: PendingView | None) -> RefusalCode | None:
@@ -55,7 +80,13 @@ def mismatch(review: Review, pending: PendingView | None) -> RefusalCode | None:
 
 
 def refused(
-    code: RefusalCode, reason: str, review: Review, state: StateView, *, is_signed: bool
+    code: RefusalCode,
+    reason: str,
+    review: Review,
+    state: StateView,
+    *,
+    is_signed: bool,
+    known: Known | None = None,
 ) -> RefusedError:
     """Return what to tell whoever sent `review`.
 
@@ -65,13 +96,30 @@ def refused(
         review: what was sent.
         state: the run as it was shown before.
         is_signed: whether it was signed, which leaves other causes.
+        known: what is known here of who may decide.
     """
     hint = _SIGNED.get(code) if is_signed else None
+    if code is RefusalCode.UNAUTHORISED and known is not None:
+        hint = why_unauthorised(review.approver, known, is_signed=is_signed) or hint
     if code is RefusalCode.DUPLICATE:
         hint = _others_missing(review, state.pending)
     return RefusedError(
         f"{code.value}: {_sentence(code, reason, review, state)}", hint or ADVICE[code]
     )
+
+
+def why_unauthorised(approver: str, known: Known, *, is_signed: bool) -> str:
+    """Return the one cause that applies; empty if several may."""
+    name = folded(approver)
+    if name.endswith("[bot]"):
+        return IS_BOT
+    if known.author and folded(known.author) == name:
+        return IS_AUTHOR
+    if is_signed:
+        return ""
+    if known.signs:
+        return UNSIGNED
+    return NOT_NAMED if known.author else ""
 
 
 def _others_missing(review: Review, shown: PendingView | None) -> str:

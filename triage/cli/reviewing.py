@@ -268,6 +268,15 @@ def _bound(review: Review, pending: PendingView | None) -> Review:
     return review.model_copy(update={"digest": pending.digest if pending else NOTHING_SHOWN})
 
 
+def _known(briefing: Briefing | None) -> refusals.Known | None:
+    """Return what was seen of who may decide, if anything was shown."""
+    if briefing is None:
+        return None
+    issue = briefing.issue
+    author = issue.issue.author if isinstance(issue, ShownIssue) else None
+    return refusals.Known(author=author, signs=briefing.signs)
+
+
 async def _reason(
     outcome: Outcome, review: Review, seen: Seen, *, is_signed: bool
 ) -> RefusedError | None:
@@ -275,7 +284,9 @@ async def _reason(
     if outcome.accepted or outcome.code is None:
         return None
     code = RefusalCode(outcome.code)
-    told = refusals.refused(code, outcome.reason, review, seen.state, is_signed=is_signed)
+    told = refusals.refused(
+        code, outcome.reason, review, seen.state, is_signed=is_signed, known=_known(seen.briefing)
+    )
     if code not in refusals.ABOUT_WHAT_WAS_SHOWN or not outcome.sent:
         return told
     try:
