@@ -28,7 +28,7 @@ from triage.converter import data_converter
 from triage.patient_queries import PatientQueries
 from triage.processes import ChildProcess
 from triage.search_attributes import type_name
-from triage.settings import Settings, as_environment, process_environment
+from triage.settings import Settings, process_environment, worker_environment
 
 HOST: Final = "127.0.0.1"
 NAMESPACE: Final = "default"
@@ -251,7 +251,7 @@ class WorkerProcess:
         inherited = process_environment()
         if "TEMPORAL_ADDRESS" in self._connection:
             inherited = _without_temporal(inherited)
-        return inherited | as_environment(self._settings) | dict(self._connection)
+        return inherited | worker_environment(self._settings) | dict(self._connection)
 
     @property
     def pid(self) -> int:

@@ -17,6 +17,7 @@ from triage.settings import (
     config_file,
     load_settings,
     process_environment,
+    worker_environment,
 )
 
 SECRET = "sk-never-shown"
@@ -268,6 +269,31 @@ def test_child_process_gets_the_same_settings(place: Path, monkeypatch: pytest.M
         update={"model_api_key": Settings.model_validate_json(child.stdout).model_api_key}
     )
     assert SECRET in as_environment(settings).values()
+
+
+@pytest.mark.parametrize(
+    ("roles", "given"),
+    [
+        ("decide,write", {"GITHUB_TOKEN", "GITHUB_WRITE_TOKEN", "MODEL_API_KEY"}),
+        ("decide", {"GITHUB_TOKEN", "MODEL_API_KEY"}),
+        ("write", {"GITHUB_TOKEN", "GITHUB_WRITE_TOKEN"}),
+    ],
+)
+def test_a_worker_gets_the_secrets_of_its_roles_alone(
+    place: Path, monkeypatch: pytest.MonkeyPatch, roles: str, given: set[str]
+) -> None:
+    """No worker is told what deliveries are signed with, and only one that writes how to write."""
+    names = {"GITHUB_TOKEN", "GITHUB_WRITE_TOKEN", "MODEL_API_KEY", "WEBHOOK_SECRET"}
+    for name in {*names, "WEBHOOK_SECRET_PREVIOUS"}:
+        monkeypatch.setenv(f"TRIAGE_{name}", f"{SECRET}-{name.lower()}")
+    (place / "key.json").write_text("{}")
+    monkeypatch.setenv("TRIAGE_SIGNING_KEY", "key.json")
+    settings = load_settings().model_copy(update={"roles": tuple(map(Role, roles.split(",")))})
+    environment = worker_environment(settings)
+    held = {name for name, value in environment.items() if SECRET in value}
+    assert {f"TRIAGE_{name}" for name in given} == held
+    assert "TRIAGE_SIGNING_KEY" not in environment
+    assert roles == environment["TRIAGE_ROLES"]
 
 
 def test_children_inherit_no_stray_setting(monkeypatch: pytest.MonkeyPatch) -> None:
