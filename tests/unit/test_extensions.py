@@ -1,0 +1,165 @@
+"""A module that the environment names adds tools, trackers and models, or is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from triage import extensions
+from triage.extensions import ATTRIBUTE, Extension, ExtensionError, ReadTool, install
+from triage.models.factory import UnknownModel, build_model
+from triage.models.rules import RulesModel
+from triage.policy.tools import (
+    BUILTIN_TOOLS,
+    LOCAL_READ,
+    NO_RETRY,
+    Effect,
+    Kind,
+    ToolSpec,
+    normalise_by_digest,
+)
+from triage.settings import SettingsError, load_settings
+from triage.settings_sources import config_values
+
+MODULE = "x_extension_of_a_test"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of modules; what they register is gone afterwards."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(extensions, "_INSTALLED", {})
+    monkeypatch.setattr(BUILTIN_TOOLS, "_specs", dict(BUILTIN_TOOLS._specs))
+    yield tmp_path
+    sys.modules.pop(MODULE, None)
+
+
+def a_spec(**changes: Any) -> ToolSpec:  # noqa: ANN401 - any part of a specification
+    """A complete tool, with some parts changed."""
+    parts: dict[str, Any] = {
+        "name": "count_words",
+        "purpose": "Count words",
+        "arguments": {"text": Kind.TEXT},
+        "timeout_ms": 200,
+        "retry": LOCAL_READ,
+        "effect": Effect.READ,
+        "idempotency": False,
+        "normalise": normalise_by_digest,
+    }
+    return ToolSpec(**(parts | changes))
+
+
+async def handler(*_: object) -> None:
+    """Stand for a handler that is never called."""
+
+
+def install_value(folder: Path, value: object) -> None:
+    """Install a module whose EXTENSION is `value`."""
+    (folder / f"{MODULE}.py").write_text(f"import {__name__} as t\n{ATTRIBUTE} = t.VALUE\n")
+    globals()["VALUE"] = value
+    install([MODULE])
+
+
+def test_what_a_module_adds_is_found_by_its_name(folder: Path) -> None:
+    """A tool is registered with its handler, a tracker and a model by their names."""
+    tool = ReadTool(a_spec(), handler)
+    extension = Extension(tools=(tool,), trackers={"x-mine": dict}, models={"x-mine": len})
+    install_value(folder, extension)
+    assert tool.spec is BUILTIN_TOOLS.get("count_words")
+    assert {"count_words": handler} == extensions.handlers()
+    assert ({"x-mine": dict}, {"x-mine": len}) == (extensions.trackers(), extensions.models())
+    install([MODULE])
+
+
+async def test_a_model_of_an_extension_is_built_by_its_name(folder: Path) -> None:
+    """What follows the colon reaches its maker; another name is still unknown."""
+    made: list[str] = []
+
+    def make(argument: str) -> RulesModel:
+        made.append(argument)
+        return RulesModel()
+
+    async def no_script(_digest: str) -> None:
+        return None
+
+    install_value(folder, Extension(models={"x-mine": make}))
+    await build_model("x-mine:large", load_script=no_script)
+    assert ["large"] == made
+    with pytest.raises(UnknownModel, match=r"known: .*x-mine"):
+        await build_model("x-other", load_script=no_script)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        pytest.param("text", f"has no {ATTRIBUTE} of the type", id="no extension"),
+        pytest.param(Extension(trackers={"local": dict}), "the name of a tracker", id="ours"),
+        pytest.param(Extension(models={"x-": len}), "the name of a tracker", id="no name"),
+        pytest.param(
+            Extension(
+                tools=(
+                    ReadTool(
+                        a_spec(effect=Effect.WRITE, idempotency=True, retry=NO_RETRY), handler
+                    ),
+                )
+            ),
+            "writes, and an extension only reads",
+            id="a write",
+        ),
+        pytest.param(
+            Extension(tools=(ReadTool(a_spec(about_issue=True), handler),)),
+            "asks the run's tracker",
+            id="a read of the tracker",
+        ),
+        pytest.param(
+            Extension(tools=(ReadTool(a_spec(name="apply_labels"), handler),)),
+            "registered twice",
+            id="a tool of ours",
+        ),
+        *(
+            pytest.param(
+                Extension(tools=(ReadTool(a_spec(**{part: None}), handler),)),
+                f"it has no {part}",
+                id=f"no {part}",
+            )
+            for part in ("arguments", "timeout_ms", "retry", "effect")
+        ),
+    ],
+)
+def test_what_cannot_be_added_is_refused(folder: Path, value: object, words: str) -> None:
+    """A tool without schema, timeout, retry rule or effect, or an unsafe one, does not register."""
+    with pytest.raises(ExtensionError, match=words):
+        install_value(folder, value)
+    assert ({}, {}, {}) == (extensions.handlers(), extensions.trackers(), extensions.models())
+    assert BUILTIN_TOOLS.get("count_words") is None
+
+
+def test_a_module_that_raises_is_told_without_its_words(folder: Path) -> None:
+    """Only the type of what a foreign module raised is shown."""
+    (folder / f"{MODULE}.py").write_text("raise ValueError('hunter2')\n")
+    with pytest.raises(ExtensionError) as told:
+        install([MODULE])
+    assert f"{MODULE} cannot be imported (ValueError)" == str(told.value)
+
+
+def test_the_setting_loads_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads the settings has the extensions; a bad name is a setting to correct."""
+    (folder / f"{MODULE}.py").write_text("")
+    monkeypatch.setenv("TRIAGE_EXTENSIONS", MODULE)
+    with pytest.raises(SettingsError, match=rf"TRIAGE_EXTENSIONS: {MODULE} has no {ATTRIBUTE}"):
+        load_settings()
+    monkeypatch.setenv("TRIAGE_EXTENSIONS", "../evil")
+    with pytest.raises(SettingsError, match="no name of a Python module"):
+        load_settings()
+
+
+def test_no_file_names_code_to_run(tmp_path: Path) -> None:
+    """A folder may be somebody else's, so the environment alone names modules."""
+    file = tmp_path / "triage.toml"
+    file.write_text('extensions = "evil"\n')
+    with pytest.raises(SettingsError, match="TRIAGE_EXTENSIONS alone can set it"):
+        config_values(file, {"extensions"})
