@@ -48,8 +48,8 @@ _DYNAMIC_CONFIG: Final = {
     "history.visibilityProcessorMaxPollRPS": "100000",
     # A flood of signals that nobody handles yet reaches a run in one step, for which it has two
     # seconds. So the rest is refused to its sender until the run has continued as new.
-    "history.maximumSignalsPerExecution": "2000",
-    "limit.historyCount.suggestContinueAsNew": "1500",
+    "history.maximumSignalsPerExecution": "1000",
+    "limit.historyCount.suggestContinueAsNew": "900",
     "system.enableEagerWorkflowStart": "true",
     "system.enableActivityEagerExecution": "true",
 }
