@@ -82,6 +82,11 @@ class PostgresServer:
             **self._identity,
         )
 
+    @property
+    def pid(self) -> int:
+        """Its process id, or 0 before it was started."""
+        return self._process.pid if self._process else 0
+
     def start(self) -> None:
         """Run it, on what its folder holds, and wait until it answers."""
         folder = self._folder

@@ -198,6 +198,7 @@ class WorkerProcess:
         connection: Mapping[str, str],
         *,
         log: Path | None = None,
+        program: str = "worker",
     ) -> None:
         """Prepare a worker.
 
@@ -206,10 +207,12 @@ class WorkerProcess:
             connection: variables to add. If they name an address, as those that
                 `EmbeddedServer.environment` gives do, then no connection setting is inherited.
             log: where its output goes; None discards it.
+            program: the module that is run; another one than ours only to measure against it.
         """
         self._settings = settings
         self._connection = connection
         self._log = log
+        self._program = program
         self._child: ChildProcess | None = None
 
     async def __aenter__(self) -> Self:
@@ -219,7 +222,7 @@ class WorkerProcess:
             EmbeddedError: it ended, or was not ready in time; the message has its last lines.
         """
         child = await ChildProcess.start(
-            [sys.executable, "-P", "-m", "worker"],
+            [sys.executable, "-P", "-m", self._program],
             environment=self._environment(),
             log=self._log,
         )
