@@ -219,3 +219,16 @@ def test_only_who_signs_loads_the_library(tmp_path: Path, module: str) -> None:
         check=True,
     )
     assert set() == {"joserfc", "cryptography"} & set(done.stdout.split())
+
+
+def test_a_service_s_key_lies_apart_and_says_for_whom_it_signs(
+    triage: Triage, tmp_path: Path
+) -> None:
+    """Nobody signs with it by accident, and the list and the next steps say what it is for."""
+    made = triage("keys", "new", "triage-serve", "--vouches-for", "github")
+    key = tmp_path / "service-keys" / "triage-serve.json"
+    assert 0o600 == _mode(key)
+    assert f"export TRIAGE_SERVICE_KEY={key}" in made.err
+    [entry] = KeyringFile(tmp_path / "keyring.json").load().entries
+    assert ("github",) == entry.vouches_for
+    assert "in use, vouches for github" in triage("keys", "list").out

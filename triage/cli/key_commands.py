@@ -41,12 +41,20 @@ def new(
             help="An id that the person keeps for life.  [default: as in the keyring, or NAME]",
         ),
     ] = None,
+    vouches_for: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vouches-for",
+            metavar="TRACKER",
+            help="For a service: it signs for people of this tracker, and never for itself.",
+        ),
+    ] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Make a key pair: a private file, and an entry in the keyring."""
     from triage.cli import keys  # noqa: PLC0415 - see triage.cli.main
 
-    keys.new(name, key, subject, format_)
+    keys.new(name, key, keys.Owner(subject, tuple(vouches_for or ())), format_)
 
 
 @keys_app.command("list")

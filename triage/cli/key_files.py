@@ -19,6 +19,8 @@ from triage.signing.files import KeyringFile, read_key
 from triage.signing.keys import KeyFileError, Keyring, KeyringError, SigningKey
 
 KEYS: Final = "keys"
+SERVICE_KEYS: Final = "service-keys"
+"""Apart from people's own, so that nobody signs with one by accident."""
 KEYRING: Final = "keyring.json"
 _FILE_NAME: Final = re.compile(r"\w[\w.@+-]*")
 _OTHERS_MAY: Final = 0o077
@@ -30,7 +32,7 @@ def ring_path(settings: Settings) -> Path:
     return settings.keyring or settings.home / KEYRING
 
 
-def default_key_path(settings: Settings, name: str) -> Path:
+def default_key_path(settings: Settings, name: str, folder: str = KEYS) -> Path:
     """Return where the key of `name` is kept unless another place is named.
 
     Raises:
@@ -38,7 +40,7 @@ def default_key_path(settings: Settings, name: str) -> Path:
     """
     if not _FILE_NAME.fullmatch(name):
         raise InputError("this name cannot be a file's", "say where the key is kept with --key")
-    return settings.home / KEYS / f"{name}.json"
+    return settings.home / folder / f"{name}.json"
 
 
 def own_key_path(settings: Settings, given: Path | None) -> Path:

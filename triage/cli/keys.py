@@ -7,6 +7,7 @@ file, and nowhere else.
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,7 @@ from triage.cli.errors import InputError, RefusedError
 from triage.cli.folders import made_folder
 from triage.cli.key_files import (
     KEYS,
+    SERVICE_KEYS,
     default_key_path,
     load_ring,
     own_key_path,
@@ -38,7 +40,20 @@ HEADERS: Final = ("KEY", "APPROVER", "SUBJECT", "FROM", "STATE")
 OPTION_SIGN: Final = "-"
 
 
-def new(name: str, file: Path | None, subject: str | None, format_: Format) -> None:
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a new key is.
+
+    Attributes:
+        subject: the id that they keep for life; None for the one in the keyring, or the name.
+        vouches_for: the trackers whose people it may sign for; none for a person's own key.
+    """
+
+    subject: str | None
+    vouches_for: tuple[str, ...] = ()
+
+
+def new(name: str, file: Path | None, owner: Owner, format_: Format) -> None:
     """Make a key pair, keep the private one in a new file and add the public one to the keyring.
 
     Raises:
@@ -46,8 +61,8 @@ def new(name: str, file: Path | None, subject: str | None, format_: Format) -> N
             is neither a new key file nor a new entry.
     """
     settings = load_settings()
-    private, entry = _made(name, subject or _known_subject(settings, name))
-    path = _key_path(settings, name, file)
+    private, entry = _made(name, owner.subject or _known_subject(settings, name), owner.vouches_for)
+    path = _key_path(settings, name, file, SERVICE_KEYS if owner.vouches_for else KEYS)
     ring = _kept(path, private, entry, ring_path(settings))
     if format_ is Format.JSON:
         place = {"key_file": str(path), "keyring": str(ring_path(settings))}
@@ -113,7 +128,7 @@ def _known_subject(settings: Settings, name: str) -> str:
     return known[-1].subject if known else name
 
 
-def _made(name: str, subject: str) -> tuple[PrivateKey, KeyEntry]:
+def _made(name: str, subject: str, vouches_for: tuple[str, ...]) -> tuple[PrivateKey, KeyEntry]:
     """Make a key whose id nobody can take for an option when it is typed.
 
     Raises:
@@ -121,7 +136,7 @@ def _made(name: str, subject: str) -> tuple[PrivateKey, KeyEntry]:
     """
     try:
         while True:
-            private, entry = new_key(subject, datetime.now(UTC), name)
+            private, entry = new_key(subject, datetime.now(UTC), name, vouches_for=vouches_for)
             if not entry.kid.startswith(OPTION_SIGN):
                 return private, entry
     except SigningError:
@@ -129,12 +144,12 @@ def _made(name: str, subject: str) -> tuple[PrivateKey, KeyEntry]:
         raise InputError("this name or subject cannot be used", advice) from None
 
 
-def _key_path(settings: Settings, name: str, given: Path | None) -> Path:
-    path = given.expanduser().absolute() if given else default_key_path(settings, name)
+def _key_path(settings: Settings, name: str, given: Path | None, folder: str) -> Path:
+    path = given.expanduser().absolute() if given else default_key_path(settings, name, folder)
     if not given or not settings.keyring:
         made_folder(settings.home)
     if not given:
-        made_folder(settings.home / KEYS)
+        made_folder(settings.home / folder)
     return path
 
 
@@ -159,6 +174,7 @@ def _made_lines(settings: Settings, path: Path, entry: KeyEntry) -> list[str]:
         f"subject   {entry.subject}",
         f"private   {path}",
         f"keyring   {ring_path(settings)}",
+        *([f"vouches   for people of {', '.join(entry.vouches_for)}"] if entry.vouches_for else []),
     ]
 
 
@@ -173,6 +189,9 @@ def _next_steps(settings: Settings, path: Path, entry: KeyEntry, ring: Keyring) 
         ]
     else:
         steps.append("workers that read this keyring know the key from now on, without a restart")
+    if entry.vouches_for:
+        steps += ["comments count once 'triage serve' is started with"]
+        return [*steps, f"  export TRIAGE_SERVICE_KEY={shlex.quote(str(path))}"]
     steps += ["sign with", f"  triage approve ID OPERATION --version N --sign{_choice(path)}"]
     return [*steps, *_older(entry, ring)]
 
@@ -198,7 +217,10 @@ def _older(entry: KeyEntry, ring: Keyring) -> list[str]:
 
 def _cells(entry: KeyEntry, now: datetime) -> tuple[str, ...]:
     begin = told(entry.not_before)
-    return entry.kid, entry.approver, entry.subject, begin, _state(entry, now)
+    state = _state(entry, now)
+    if entry.vouches_for:
+        state = f"{state}, vouches for {', '.join(entry.vouches_for)}"
+    return entry.kid, entry.approver, entry.subject, begin, state
 
 
 def _state(entry: KeyEntry, now: datetime) -> str:
