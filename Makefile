@@ -10,7 +10,7 @@ TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check proofs crash soak evaluate-differential lock histories clean
+.PHONY: help setup demo test check proofs crash soak evaluate evaluate-differential lock histories clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
@@ -33,6 +33,11 @@ crash: $(STAMP) ## kill and freeze workers at every place, on both databases; CE
 soak: $(STAMP) ## random faults over 500 operations, both databases; SEED=N OPERATIONS=N DATABASE=sqlite|postgresql|both
 	$(BIN)/python -m tests.soak $(if $(SEED),--seed $(SEED)) $(if $(OPERATIONS),--operations $(OPERATIONS)) \
 	  $(if $(DATABASE),--database $(DATABASE)) $(SOAK_ARGS)
+
+evaluate: $(STAMP) ## grade the rules model on fixtures/evaluation, and write docs/reports/evaluation.*
+	@mkdir -p docs/reports
+	$(BIN)/triage evaluate fixtures/evaluation/issues.jsonl --thresholds fixtures/evaluation/thresholds.toml \
+	  --report docs/reports/evaluation.html --format json > docs/reports/evaluation.json
 
 evaluate-differential: $(STAMP) ## 3,000 random scripts against the independent model; DIFFERENTIAL_ARGS="--seed N"
 	$(BIN)/python -m tests.evaluation.differential --cases 3000 $(DIFFERENTIAL_ARGS)

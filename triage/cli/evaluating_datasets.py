@@ -50,20 +50,22 @@ class Wanted:
         return (*in_file, *from_options(self.minimum, self.maximum))
 
     def command(self, file: Path) -> str:
-        """Return the command as a report names it: what shapes the answers, and no folder."""
-        words = ["triage", "evaluate", file.name]
+        """Return the command as a report names it: what shapes the answers, and no machine."""
+        words = ["triage", "evaluate", _named(file)]
         for name, value in (("model", self.model), ("policy", self.policy)):
-            words += [f"--{name}", _named(value)] if value is not None else []
+            words += [f"--{name}", _named(value)] if value else []
         if self.compare is not None:
             words += ["--compare", _named(self.compare)]
-        words += [] if self.thresholds is None else ["--thresholds", self.thresholds.name]
+        words += [] if self.thresholds is None else ["--thresholds", _named(self.thresholds)]
         for name, texts in (("min", self.minimum), ("max", self.maximum)):
             words += [word for text in texts for word in (f"--{name}", text)]
         return shlex.join(words)
 
 
 def _named(value: str | Path) -> str:
-    return value.name if isinstance(value, Path) else Path(value).name
+    """Return a name as it was given, but for the folder of an absolute path."""
+    path = Path(value)
+    return path.name if path.is_absolute() else path.as_posix()
 
 
 class Tally:
