@@ -10,7 +10,7 @@ TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check proofs crash soak evaluate evaluate-differential lock histories clean
+.PHONY: help setup demo test check proofs crash soak bench bench-quick evaluate evaluate-differential lock histories clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
@@ -38,6 +38,12 @@ evaluate: $(STAMP) ## grade the rules model on fixtures/evaluation, and write do
 	@mkdir -p docs/reports
 	$(BIN)/triage evaluate fixtures/evaluation/issues.jsonl --thresholds fixtures/evaluation/thresholds.toml \
 	  --report docs/reports/evaluation.html --format json > docs/reports/evaluation.json
+
+bench: $(STAMP) ## cost of a run against the smallest durable workflow's; BENCH_ARGS="--help" says what it takes
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+bench-quick: $(STAMP) ## the same for a triage, an approved write, replay and cold start: under two minutes
+	@$(BIN)/python -m benchmarks --quick $(BENCH_ARGS)
 
 evaluate-differential: $(STAMP) ## 3,000 random scripts against the independent model; DIFFERENTIAL_ARGS="--seed N"
 	$(BIN)/python -m tests.evaluation.differential --cases 3000 $(DIFFERENTIAL_ARGS)

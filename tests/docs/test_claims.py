@@ -7,12 +7,11 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from contextlib import closing
-from http.client import HTTPConnection
 from typing import Any, Final
 
 import pytest
 
+from benchmarks.counters import PUBLISHED_SECONDS, read_actions
 from tests.docs.pages import page
 from tests.docs.terminal import LINE_SECONDS, Terminal, lines_of
 
@@ -23,9 +22,6 @@ START: Final = (
 UPDATE: Final = "update execute --name review --input-file fixtures/approvals/review.json"
 SIGNAL: Final = "signal --name approve --input-file fixtures/approvals/approve.json"
 APPROVE_MODE: Final = " --input-file fixtures/options/approve.json"
-NOT_A_RUN_S: Final = ("QueryWorkflow", "RecordActivityTaskHeartbeat")
-PUBLISHED_SECONDS: Final = 2.5
-"""The server publishes its counters once a second, and tells nobody."""
 FIXTURE: Final = "SYNTHETIC EDUCATIONAL EXAMPLE — orchestration fixture only"
 
 
@@ -102,16 +98,7 @@ def test_a_triage_costs_the_actions_that_adr_6_counts(terminal: Terminal) -> Non
 def _actions(terminal: Terminal) -> int:
     """Count actions, but for our own questions, and heartbeats, whose number depends on time."""
     time.sleep(PUBLISHED_SECONDS)
-    log = (terminal.folder / ".triage/temporal.log").read_text(encoding="utf-8")
-    place = re.search(r"Metrics: +http://(\w+):(\d+)(/\w+)", log)
-    assert place, log
-    with closing(HTTPConnection(place[1], int(place[2]), timeout=LINE_SECONDS)) as connection:
-        connection.request("GET", place[3])
-        metrics = connection.getresponse().read().decode()
-    counted = re.findall(
-        r'^action\{action_type="(\w+)",namespace="default".*\} (\d+)$', metrics, re.MULTILINE
-    )
-    return sum(int(number) for kind, number in counted if not kind.endswith(NOT_A_RUN_S))
+    return read_actions(terminal.folder / ".triage/temporal.log")
 
 
 def test_the_request_is_in_the_history_once(terminal: Terminal) -> None:

@@ -25,7 +25,7 @@ SUPPRESSION = re.compile(
 
 
 def _sources() -> list[Path]:
-    folders = ("activities", "tests", "triage", "workflows")
+    folders = ("activities", "benchmarks", "tests", "triage", "workflows")
     return sorted(ROOT.glob("*.py")) + sorted(
         path for folder in folders for path in (ROOT / folder).rglob("*.py")
     )

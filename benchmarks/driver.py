@@ -1,0 +1,79 @@
+"""Plays a plan from its start to its end, and leaves nothing running."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.arms import FLOOR_AGAIN, Arm, FloorArm, ProductArm
+from benchmarks.cold_start import measure_cold_starts
+from benchmarks.measure import measure
+from benchmarks.plan import A, Plan, Shape, W, long_run
+from benchmarks.replay import measure_replay
+from benchmarks.results import Results, environment
+from benchmarks.stacks import floor_stack, product_stack
+from benchmarks.throughput import measure_throughput
+from benchmarks.waiting import measure_waiting
+
+
+async def play(plan: Plan, command: str) -> Results:
+    """Measure everything that a plan names.
+
+    Raises:
+        WrongEnd: a run did not end as it should, so what it cost says nothing.
+        EmbeddedError: a server or a worker did not start.
+    """
+    results = Results(environment(plan, command))
+    with TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as folder:
+        async with _arms(plan, Path(folder) / "run") as arms:
+            await _on_running(arms, plan, results, Path(folder))
+        if "waiting" in plan.arms:
+            _say(f"{plan.waiting} waiting runs")
+            async with _arms(plan, Path(folder) / "wait", again=False) as arms:
+                results.waits.append(await measure_waiting(arms, plan))
+    return results
+
+
+async def _on_running(arms: Sequence[Arm], plan: Plan, results: Results, folder: Path) -> None:
+    for shape in _shapes(plan):
+        _say(f"{shape.name}: {plan.windows} windows of {plan.seconds:g} s at least")
+        results.measurements.append(await measure(arms, shape, plan))
+    if "replay" in plan.arms:
+        _say("replay")
+        results.replay = await measure_replay(arms, plan.windows, sandbox=plan.sandbox)
+    if "embedded" in plan.arms:
+        _say("embedded profile, each arm alone")
+        results.embedded = await measure_throughput(arms, plan)
+    if "cold" in plan.arms:
+        _say("cold start")
+        results.cold_starts += measure_cold_starts(arms[0].stack.connection, folder)
+
+
+def _shapes(plan: Plan) -> list[Shape]:
+    shapes = [shape for shape in (W, A) if shape.name in plan.arms]
+    return shapes + [long_run(steps) for steps in plan.steps if "steps" in plan.arms]
+
+
+@asynccontextmanager
+async def _arms(plan: Plan, folder: Path, *, again: bool = True) -> AsyncIterator[list[Arm]]:
+    """Run what the arms need: the floor, the floor again if it is wanted, the product, peers."""
+    async with AsyncExitStack() as running:
+        enter = running.enter_async_context
+        arms: list[Arm] = [FloorArm(await enter(floor_stack(plan, folder / "floor")))]
+        if again:
+            stack = await enter(floor_stack(plan, folder / "again"))
+            arms.append(FloorArm(stack, FLOOR_AGAIN))
+        arms.append(ProductArm(await enter(product_stack(plan, folder / "product"))))
+        for number, name in enumerate(plan.peers):
+            module, _, member = name.partition(":")
+            opened = getattr(import_module(module), member)
+            arms.append(await enter(opened(plan, folder / f"peer-{number}")))
+        yield arms
+
+
+def _say(text: str) -> None:
+    print(f"bench: {text}", file=sys.stderr, flush=True)  # noqa: T201 - for whoever waits

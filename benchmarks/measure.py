@@ -1,0 +1,142 @@
+"""One measurement: windows of runs on all arms at once, and what each arm used for a run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Final
+
+from benchmarks.arms import FLOOR, FLOOR_AGAIN, Arm, Handle
+from benchmarks.counters import PUBLISHED_SECONDS, read_actions
+from benchmarks.load import Load
+from benchmarks.plan import Plan, Shape
+from benchmarks.procfs import machine, processes
+from benchmarks.stacks import PARTS
+from benchmarks.stats import Spread, counts, ratios
+
+TOTAL: Final = "total"
+_LOOKED_AT: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What one window cost.
+
+    Attributes:
+        runs: of each arm.
+        cpu_seconds: for one run, by arm and part; `TOTAL` is the sum of the parts.
+        others: the share of the machine's time that somebody else used.
+    """
+
+    runs: int
+    cpu_seconds: dict[str, dict[str, float]]
+    others: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What does not depend on the machine, for one run.
+
+    Attributes:
+        events: in its history.
+        bytes: of its history.
+        actions: that the server bills.
+    """
+
+    events: float
+    bytes: float
+    actions: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """All windows of one shape."""
+
+    shape: str
+    arms: tuple[str, ...]
+    windows: tuple[Window, ...]
+    counted: dict[str, Counted] = field(default_factory=dict)
+
+    def spread(self, arm: str, part: str) -> Spread | None:
+        """Return an arm's CPU time for a run against the floor's; None for what it has not."""
+        mine = [window.cpu_seconds[arm].get(part, 0.0) for window in self.windows]
+        base = [window.cpu_seconds[FLOOR].get(part, 0.0) for window in self.windows]
+        found = ratios(mine, base)
+        return Spread.of(found) if any(mine) and found else None
+
+    def milliseconds(self, arm: str, part: str) -> float:
+        """Return an arm's CPU time for a run on this machine: the middle of all windows."""
+        return 1_000 * median(w.cpu_seconds[arm].get(part, 0.0) for w in self.windows)
+
+    @property
+    def others(self) -> float:
+        """The share of the machine's time that somebody else used."""
+        return median(window.others for window in self.windows)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the floor against itself came out as one."""
+        again = self.spread(FLOOR_AGAIN, TOTAL)
+        return again is not None and counts(again)
+
+
+async def measure(arms: Sequence[Arm], shape: Shape, plan: Plan) -> Measurement:
+    """Warm up for one window, measure the others, and count what the runs left behind."""
+    for arm in arms:
+        await arm.prepare(shape)
+    load = Load(arms, shape, plan.slots)
+    before = await _actions(arms)
+    await load.play(plan.seconds)
+    windows = [await _window(arms, load, plan.seconds) for _ in range(plan.windows)]
+    after = await _actions(arms)
+    counted = {
+        arm.name: await _counted(load.finished[arm.name], after[arm.name] - before[arm.name])
+        for arm in arms
+    }
+    return Measurement(shape.name, tuple(arm.name for arm in arms), tuple(windows), counted)
+
+
+async def _window(arms: Sequence[Arm], load: Load, seconds: float) -> Window:
+    used, (busy, all_of_it), own = _used(arms), machine(), time.process_time()
+    runs = await load.play(seconds)
+    used_after, (busy_after, all_after) = _used(arms), machine()
+    spent = {
+        name: {part: after[part] - used[name][part] for part in after}
+        for name, after in used_after.items()
+    }
+    ours = sum(parts[TOTAL] for parts in spent.values()) + time.process_time() - own
+    others = max(0.0, busy_after - busy - ours) / max(all_after - all_of_it, 1e-9)
+    return Window(
+        runs,
+        {name: {part: cpu / runs for part, cpu in parts.items()} for name, parts in spent.items()},
+        others,
+    )
+
+
+def _used(arms: Sequence[Arm]) -> dict[str, dict[str, float]]:
+    seen = processes()
+    found: dict[str, dict[str, float]] = {}
+    for arm in arms:
+        usage = arm.stack.usage(seen)
+        parts: dict[str, float] = {p: usage[p].cpu_seconds for p in PARTS if p in usage}
+        found[arm.name] = {**parts, TOTAL: sum(parts.values())}
+    return found
+
+
+async def _actions(arms: Sequence[Arm]) -> dict[str, int]:
+    await asyncio.sleep(PUBLISHED_SECONDS)
+    return {arm.name: await asyncio.to_thread(read_actions, arm.stack.log) for arm in arms}
+
+
+async def _counted(runs: Sequence[Handle], actions: int) -> Counted:
+    infos = [
+        (await run.describe()).raw_description.workflow_execution_info for run in runs[-_LOOKED_AT:]
+    ]
+    return Counted(
+        events=median(info.history_length for info in infos),
+        bytes=median(info.history_size_bytes for info in infos),
+        actions=actions / len(runs),
+    )
