@@ -10,6 +10,7 @@ import asyncio
 
 from temporalio import activity
 
+from activities.model_words import without_secrets
 from activities.services import Services
 from triage.contracts.base import ContractError
 from triage.contracts.canonical import canonical_json, clean, parse_json
@@ -98,7 +99,10 @@ def _checked(result: object) -> DecideResult:
         return _invalid("the answer cannot be written as JSON")
     if size > MAX_DECISION_BYTES:
         return _invalid(f"the answer is larger than {MAX_DECISION_BYTES} bytes")
-    return result
+    decision = without_secrets(result.decision)
+    return (
+        result if decision == result.decision else result.model_copy(update={"decision": decision})
+    )
 
 
 def _invalid(detail: str) -> DecideResult:

@@ -14,7 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.decide import DecideActivities
 from activities.services import Services
-from tests.workflow.decisions import a_request, hand_over, lookup
+from tests.workflow.decisions import a_request, as_object, hand_over, lookup
 from triage.contracts.canonical import canonical_json
 from triage.contracts.decision import MAX_DECISION_BYTES
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Usage
@@ -242,6 +242,25 @@ async def test_a_recorded_model_answers_a_retry_alike(asking: Asking) -> None:
     )
     answers = [await asking.decide(f"recorded:{digest}", step=2) for _ in range(3)]
     assert [hand_over()] * 3 == [answer.decision for answer in answers]
+
+
+async def test_no_credential_of_a_model_is_written_anywhere(asking: Asking) -> None:
+    """Wherever a model puts one, it does not leave the activity; what is looked up stays as is."""
+    token, mail = "ghp_" + "a1B2" * 9, "ann@example.org"
+    said: JsonValue = {**as_object(hand_over(token, reason=f"{mail} {token}")), token: [token]}
+
+    async def answer(_request: ModelRequest) -> DecideResult:
+        return DecideResult(outcome=DecideOutcome.DECISION, decision=said)
+
+    found = str((await asking.ask(answer)).decision)
+    assert token not in found
+    assert mail not in found
+    path = f"docs/{mail}"
+
+    async def look(_request: ModelRequest) -> DecideResult:
+        return DecideResult(outcome=DecideOutcome.DECISION, decision=lookup(path))
+
+    assert lookup(path) == (await asking.ask(look)).decision
 
 
 def _evidence(services: Services, scope: str, version: int, days: int) -> EvidenceRow:

@@ -27,34 +27,45 @@ def redact(text: str) -> str:
 
     What was put in place of a secret is left alone when the text is redacted again.
     """
-    shadow, positions = _shadow(text)
-    found = [
-        Span(positions[span.start], positions[span.end - 1] + 1, span.kind)
-        for span in _find(shadow)
-    ]
-    return _replace(text, found, lambda span: f"[redacted:{span.kind}]")
+    return _redacted(text, _find)
 
 
-def redact_value(value: JsonValue) -> JsonValue:
+def redact_secrets(text: str) -> str:
+    """Return `text` with each credential replaced by its kind; personal data stays.
+
+    For what other code looks up or compares, such as a path: it may hold an address.
+    """
+    return _redacted(text, lambda shadow: _union(secrets(shadow)))
+
+
+def redact_value(value: JsonValue, how: Callable[[str], str] = redact) -> JsonValue:
     """Return a JSON value with every string in it redacted, keys included."""
     if isinstance(value, str):
-        return redact(value)
+        return how(value)
     if isinstance(value, list):
-        return [redact_value(item) for item in value]
+        return [redact_value(item, how) for item in value]
     if isinstance(value, dict):
-        return _redact_object(value)
+        return _redact_object(value, how)
     return value
 
 
-def _redact_object(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _redact_object(value: dict[str, JsonValue], how: Callable[[str], str]) -> dict[str, JsonValue]:
     result: dict[str, JsonValue] = {}
     for key, item in value.items():
-        name = redact(key)
+        name = how(key)
         # Two keys may become one; neither of their values is dropped for that.
         while name in result:
             name += "+"
-        result[name] = redact_value(item)
+        result[name] = redact_value(item, how)
     return result
+
+
+def _redacted(text: str, find: Callable[[str], list[Span]]) -> str:
+    shadow, positions = _shadow(text)
+    found = [
+        Span(positions[span.start], positions[span.end - 1] + 1, span.kind) for span in find(shadow)
+    ]
+    return _replace(text, found, lambda span: f"[redacted:{span.kind}]")
 
 
 _INVISIBLE: Final = frozenset(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from triage.policy.redaction import redact, redact_value
+from triage.policy.redaction import redact, redact_secrets, redact_value
 from triage.resources import fixtures_path
 
 VECTORS = json.loads(
@@ -203,3 +203,11 @@ def test_any_value_keeps_its_shape(value: JsonValue) -> None:
     assert type(value) is type(shown)
     if isinstance(value, list | dict) and isinstance(shown, list | dict):
         assert len(value) == len(shown)
+
+
+def test_credentials_alone_can_be_taken_out() -> None:
+    """What is looked up keeps its addresses, and loses its tokens all the same."""
+    token = "ghp_" + "a1B2" * 9
+    path = f"docs/ann@example.org/203.0.113.7/{token}"
+    assert "docs/ann@example.org/203.0.113.7/[redacted:github_pat_classic]" == redact_secrets(path)
+    assert "@" not in redact(path)
