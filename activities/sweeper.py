@@ -28,6 +28,7 @@ from activities.services import Services
 from triage.contracts.canonical import short_hash
 from triage.faults import Point, reach
 from triage.storage.judgement import patience_seconds, quiet_for_seconds
+from triage.storage.ledger_listing import UnreadableOperation
 from triage.storage.leftovers import Closing, find_leftovers
 from triage.storage.operations import MoveCode, Moved, OperationRecord, Timings
 from triage.storage.retention import purge_settled
@@ -52,6 +53,7 @@ _OVER: Final = frozenset(
 )
 _RPC_TIMEOUT: Final = timedelta(seconds=5)
 _PAGE: Final = 200
+NO_KEY: Final = "(no key)"
 PURGE_LIMIT: Final = 100
 """They go in one transaction, which keeps others from writing."""
 _log = logging.getLogger(__name__)
@@ -77,6 +79,8 @@ class Outcome(StrEnum):
     """The quiet period is not over: a later pass looks again."""
     LOST = "lost"
     """Somebody else moved it meanwhile."""
+    EDITED = "edited"
+    """Its row cannot be read: somebody edited the database, and has to mend it."""
     BROKEN = "broken"
     """Something went wrong; a later pass tries again."""
 
@@ -115,9 +119,13 @@ class Sweeper:
         after = ""
         while page := await find_leftovers(self._services.store, after=after, limit=_PAGE):
             for record in page:
-                outcomes[record.operation_key] = await self._outcome(record)
+                outcomes[record.operation_key or NO_KEY] = await self._outcome(record)
                 reach(Point.SWEEP_END)
-            after = page[-1].operation_key
+            last = page[-1].operation_key
+            if last is None:
+                # Keys that are no text come after all others.
+                break
+            after = last
         return Swept(
             outcomes=outcomes,
             documents=await self._services.documents.purge_expired(),
@@ -132,9 +140,13 @@ class Sweeper:
             now = await store.now(connection)
         return await purge_settled(store, now - self._services.ledger_retention, PURGE_LIMIT)
 
-    async def _outcome(self, record: OperationRecord) -> Outcome:
+    async def _outcome(self, record: OperationRecord | UnreadableOperation) -> Outcome:
         """Settle one write; no trouble with it keeps a pass from the next one."""
         reach(Point.SWEEP_BEGIN)
+        if isinstance(record, UnreadableOperation):
+            told = {"operation_key": record.operation_key or NO_KEY}
+            _log.warning("a row of the ledger cannot be read: it was edited", extra=told)
+            return Outcome.EDITED
         try:
             outcome = await self._settle(record)
         except Exception:  # noqa: BLE001 - whatever it is, the other writes have their turn

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import text
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.testing import WorkflowEnvironment
 
@@ -218,6 +219,18 @@ async def test_one_write_that_makes_trouble_does_not_stop_the_others(left: Lefto
     left.pass_time(LONG)
     expected = {strange.operation_key: Outcome.BROKEN, key: Outcome.CANCELLED}
     assert expected == (await left.sweep()).outcomes
+
+
+async def test_a_row_that_cannot_be_read_does_not_stop_the_others(left: Leftovers) -> None:
+    """It is left as it is, and the pass goes on to the next one."""
+    run = await left.terminated()
+    edited = await left.row(run, S.RESERVED)
+    key = await left.row(run, S.RESERVED, "documentation")
+    spoil = text("UPDATE operations SET target = 'no' WHERE operation_key = :key")
+    async with left.services.store.write() as connection:
+        await connection.execute(spoil, {"key": edited})
+    left.pass_time(LONG)
+    assert {edited: Outcome.EDITED, key: Outcome.CANCELLED} == (await left.sweep()).outcomes
 
 
 async def test_without_an_answer_about_the_run_nothing_is_settled(left: Leftovers) -> None:

@@ -10,8 +10,10 @@ from sqlalchemy import delete, text, update
 
 from tests.cli.conftest import Triage
 from tests.cli.stored import in_store
+from tests.unit.storage.samples import claim, operation
 from triage.storage.audit import AuditEntry, append, heads
 from triage.storage.engine import Store
+from triage.storage.ledger import Ledger
 from triage.storage.schema import audit, audit_heads
 from triage.storage.switches import Switches
 
@@ -55,6 +57,26 @@ def test_a_trail_that_nobody_touched_holds(triage: Triage, tmp_path: Path) -> No
     checked = triage("audit", "verify", "--head", "-", "--format", "json", stdin=head.out.encode())
     assert (0, "") == (checked.status, checked.err)
     assert {"holds": True, "chains": 2, "entries": 4, "findings": []} == checked.json()
+
+
+def test_a_ledger_that_was_edited_fails_the_check(triage: Triage, tmp_path: Path) -> None:
+    """A write that was moved by hand is named, with the entry that says where it stood."""
+    in_store(tmp_path, _move_by_hand)
+    answer = triage("audit", "verify", "--format", "json")
+    [finding] = answer.json()["findings"]
+    assert {
+        "tenant": "default",
+        "seq": 2,
+        "code": "epoch_differs",
+        "operation_key": "op_1",
+    } == finding
+    assert (1, True) == (answer.status, "the trail holds, and the ledger is not" in answer.err)
+
+
+async def _move_by_hand(store: Store) -> None:
+    await claim(Ledger(store), operation())
+    async with store.write() as connection:
+        await connection.execute(text("UPDATE operations SET epoch = 7"))
 
 
 def test_without_a_kept_head_the_open_question_is_named(triage: Triage, tmp_path: Path) -> None:

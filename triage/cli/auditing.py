@@ -21,17 +21,25 @@ from triage.contracts.approval import Digest
 from triage.contracts.base import Contract, explain
 from triage.contracts.canonical import digest_of
 from triage.storage.audit import AuditHead, heads
+from triage.storage.audit_ledger import Difference, LedgerFinding
 from triage.storage.audit_verify import Finding, FindingCode, verify
 
-MEANING: Final[Mapping[FindingCode, str]] = {
+MEANING: Final[Mapping[FindingCode | Difference, str]] = {
     FindingCode.EDITED: "its content is not what was hashed",
     FindingCode.GAP: "entries before it are missing",
     FindingCode.BROKEN_LINK: "it does not follow from the entry before it",
     FindingCode.HEAD_MISMATCH: "the chain's own head does not name this last entry, or was edited",
     FindingCode.TRUNCATED: "the chain ends here, before the head that was kept",
     FindingCode.REWRITTEN: "it is not the entry that the kept head names",
+    Difference.STATE: "the ledger has the operation in another state than this last entry of it",
+    Difference.EPOCH: "the ledger has the operation in another epoch than this last entry of it",
+    Difference.UNAUDITED: "the ledger has an operation that no entry tells of",
+    Difference.MISSING: "the ledger lacks the operation that this last entry tells of",
+    Difference.UNREADABLE: "the ledger's row cannot be read, nor compared",
 }
 UNSEEN: Final = "without --head nobody can see whether the end of the trail was cut off"
+
+AnyFinding = Finding | LedgerFinding
 
 
 class KeptHead(Contract):
@@ -60,11 +68,11 @@ def verify_trail(head_file: Path | None, format_: Format) -> None:
         put_json(_as_json(own, findings, tenants))
     elif findings:
         put_table(
-            ("TENANT", "ENTRY", "FINDING", "MEANING"),
+            ("TENANT", "ENTRY", "FINDING", "OPERATION", "MEANING"),
             [_cells(finding, tenants) for finding in findings],
         )
     if findings:
-        raise RefusedError(f"the audit trail does not hold (findings: {len(findings)})")
+        raise RefusedError(_verdict(findings))
     if format_ is Format.TEXT:
         put(f"the audit trail holds (entries: {sum(h.seq for h in own)}, chains: {len(own)})")
     if head_file is None:
@@ -88,7 +96,13 @@ def print_head(format_: Format) -> None:
         say("there is no entry yet")
 
 
-async def _verify(kept: Sequence[AuditHead]) -> tuple[list[AuditHead], list[Finding]]:
+def _verdict(findings: Sequence[AnyFinding]) -> str:
+    if all(isinstance(finding, LedgerFinding) for finding in findings):
+        return f"the trail holds, and the ledger is not what it tells (findings: {len(findings)})"
+    return f"the audit trail does not hold (findings: {len(findings)})"
+
+
+async def _verify(kept: Sequence[AuditHead]) -> tuple[list[AuditHead], list[AnyFinding]]:
     async with open_store(create=False) as store:
         return await heads(store, skip_unreadable=True), await verify(store, kept)
 
@@ -115,19 +129,25 @@ def _kept(head: AuditHead) -> KeptHead:
 
 
 def _as_json(
-    own: Sequence[AuditHead], findings: Sequence[Finding], tenants: Mapping[str, str]
+    own: Sequence[AuditHead], findings: Sequence[AnyFinding], tenants: Mapping[str, str]
 ) -> dict[str, JsonValue]:
     return {
         "holds": not findings,
         "chains": len(own),
         "entries": sum(head.seq for head in own),
         "findings": [
-            {"tenant": tenants.get(f.tenant_key), "seq": f.seq, "code": f.code.value}
+            {
+                "tenant": tenants.get(f.tenant_key),
+                "seq": f.seq,
+                "code": f.code.value,
+                **({"operation_key": f.operation_key} if isinstance(f, LedgerFinding) else {}),
+            }
             for f in findings
         ],
     }
 
 
-def _cells(finding: Finding, tenants: Mapping[str, str]) -> tuple[str, ...]:
-    tenant = tenants.get(finding.tenant_key, finding.tenant_key)
-    return (tenant or "(everybody)", str(finding.seq), finding.code.value, MEANING[finding.code])
+def _cells(finding: AnyFinding, tenants: Mapping[str, str]) -> tuple[str, ...]:
+    tenant, code = tenants.get(finding.tenant_key, finding.tenant_key), finding.code
+    key = finding.operation_key if isinstance(finding, LedgerFinding) else ""
+    return (tenant or "(everybody)", str(finding.seq), code.value, key, MEANING[code])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import JsonValue
 from sqlalchemy import insert, select, update
@@ -20,10 +20,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from triage.contracts.canonical import canonical_json, digest_of, digest_of_bytes
 from triage.faults import Point, reach
 from triage.storage.engine import Store
-from triage.storage.errors import StorageError, StorageUnavailable
+from triage.storage.errors import StorageUnavailable, StorageUnreadable
 from triage.storage.raw import UNREADABLE, decoded, select_raw
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import audit, audit_heads
+
+EDITED_HEAD: Final = "the head of an audit chain cannot be read: it was edited"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,7 @@ async def heads(store: Store, *, skip_unreadable: bool = False) -> list[AuditHea
         skip_unreadable: leave out heads that cannot be read, which `verify` finds.
 
     Raises:
-        StorageError: a head cannot be read.
+        StorageUnreadable: a head cannot be read.
     """
     query = select_raw(audit_heads, sqlite=store.is_sqlite)
     async with store.read() as connection:
@@ -106,7 +108,7 @@ async def heads(store: Store, *, skip_unreadable: bool = False) -> list[AuditHea
     found = [decoded(audit_heads, row, sqlite=store.is_sqlite) for row in rows]
     readable = [row for row in found if UNREADABLE not in row.values()]
     if len(readable) != len(found) and not skip_unreadable:
-        raise StorageError("the head of an audit chain cannot be read: it was edited")
+        raise StorageUnreadable(EDITED_HEAD)
     newest = [
         AuditHead(tenant=r["tenant"], seq=r["seq"], hash=r["hash"]) for r in readable if r["seq"]
     ]
@@ -114,10 +116,13 @@ async def heads(store: Store, *, skip_unreadable: bool = False) -> list[AuditHea
 
 
 async def _locked_head(connection: AsyncConnection, entry: AuditEntry) -> RowMapping:
-    tenant_key = digest_of(entry.tenant)
-    query = select(audit_heads).where(audit_heads.c.tenant_key == tenant_key).with_for_update()
+    """Return what an entry follows on; nothing else of the head's row is read."""
+    tenant_key, h = digest_of(entry.tenant), audit_heads.c
+    query = select(h.tenant_key, h.seq, h.hash).where(h.tenant_key == tenant_key).with_for_update()
     head = await first_row(connection, query)
     if head is not None:
+        if not isinstance(head["seq"], int) or not isinstance(head["hash"], str):
+            raise StorageUnreadable(EDITED_HEAD)
         return head
     empty: dict[str, Any] = {
         "tenant_key": tenant_key,

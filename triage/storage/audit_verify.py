@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of, digest_of_bytes
 from triage.storage.audit import AuditHead
+from triage.storage.audit_ledger import LedgerFinding, LedgerTrail
 from triage.storage.engine import Store
 from triage.storage.raw import UNREADABLE, decoded, select_raw
 from triage.storage.schema import audit, audit_heads
@@ -51,27 +52,32 @@ class Finding:
     code: FindingCode
 
 
-async def verify(store: Store, external_heads: Sequence[AuditHead] = ()) -> list[Finding]:
-    """Check every chain, and each against the head that was kept elsewhere.
+async def verify(
+    store: Store, external_heads: Sequence[AuditHead] = ()
+) -> list[Finding | LedgerFinding]:
+    """Check every chain, each against the head that was kept elsewhere, and the ledger by them.
 
     Args:
         store: where the chains are.
         external_heads: what `heads` answered at some earlier time, kept outside this database.
 
     Returns:
-        Every fault found; an empty list means that the chains hold.
+        Every fault found; an empty list means that the chains hold, and that each operation stands
+        where its last entry left it.
     """
     kept = {digest_of(head.tenant): head for head in external_heads}
     async with store.snapshot() as connection:
         own = await _own_heads(store, connection)
-        chains = {key: _Chain(key, kept.get(key)) for key in {*own, *kept}}
+        chains, trail = {key: _Chain(key, kept.get(key)) for key in {*own, *kept}}, LedgerTrail()
         async for row in _entries(store, connection):
             key = _key(row)
             chains.setdefault(key, _Chain(key, kept.get(key))).add(row)
-    findings: list[Finding] = []
+            trail.add(row)
+        differences = await trail.differences(store, connection)
+    findings: list[Finding | LedgerFinding] = []
     for key in sorted(chains):
         findings += chains[key].finish(own.get(key))
-    return findings
+    return [*findings, *differences]
 
 
 async def _own_heads(store: Store, connection: AsyncConnection) -> dict[str, _Row]:

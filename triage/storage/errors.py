@@ -37,6 +37,10 @@ class StorageMisconfigured(StorageError):  # noqa: N818 - reads as a state: it s
     """The store will not answer until a person changes something."""
 
 
+class StorageUnreadable(StorageError):  # noqa: N818 - reads as a state: it stays
+    """A row holds what this system never writes there: somebody edited it."""
+
+
 class StorageRejected(StorageError):  # noqa: N818 - reads as an answer
     """The store refused a row; nothing of the transaction was kept.
 

@@ -24,7 +24,14 @@ from triage.storage.approvals import ApprovalRow, consume, find_approval, refusa
 from triage.storage.claims import RefusedError, claim
 from triage.storage.engine import Store
 from triage.storage.judgement import lease_end, quiet_for_seconds, redispatch
-from triage.storage.ledger_rows import flag, locked, move, to_record
+from triage.storage.ledger_rows import (
+    flag,
+    locked,
+    move,
+    read_one,
+    to_record,
+    unreadable_named,
+)
 from triage.storage.operations import (
     MoveCode,
     Moved,
@@ -35,7 +42,6 @@ from triage.storage.operations import (
     Reservation,
     Timings,
 )
-from triage.storage.rows import first_row
 from triage.storage.schema import MAX_RECEIPT_BYTES, operations
 from triage.storage.transitions import OperationState, may_move
 
@@ -286,7 +292,11 @@ class Ledger:
         return await self._step("attention", operation_key, epoch, act)
 
     async def get(self, operation_key: str) -> OperationRecord | None:
-        """Return one operation, unless there is none or it was purged."""
+        """Return one operation, unless there is none or it was purged.
+
+        Raises:
+            StorageUnreadable: somebody edited its row.
+        """
         async with self._store.read() as connection:
             return await _find(connection, operation_key)
 
@@ -298,13 +308,16 @@ class Ledger:
         states: Collection[OperationState] | None = None,
         limit: int = 1000,
     ) -> tuple[OperationRecord, ...]:
-        """Return operations, oldest first.
+        """Return operations, oldest first; `list_readable` is for people, and names edited rows.
 
         Args:
             attention_only: only those that a person has to look at.
             workflow_id: only those of this run.
             states: only those in one of these states.
             limit: at most so many.
+
+        Raises:
+            StorageUnreadable: somebody edited one of the rows.
         """
         o = operations.c
         query = select(operations).order_by(o.created_at, o.operation_key).limit(limit)
@@ -315,8 +328,9 @@ class Ledger:
         if states is not None:
             query = query.where(o.state.in_(states))
         async with self._store.read() as connection:
-            found = (await connection.execute(query)).mappings().all()
-        return tuple(to_record(row) for row in found)
+            with unreadable_named():
+                found = (await connection.execute(query)).mappings().all()
+                return tuple(to_record(row) for row in found)
 
     async def _step(self, name: str, operation_key: str, epoch: int | None, act: _Act) -> Moved:
         reach(Point.LEDGER_BEFORE, name)
@@ -353,8 +367,7 @@ async def _go(
 
 async def _find(connection: AsyncConnection, operation_key: str) -> OperationRecord | None:
     query = select(operations).where(operations.c.operation_key == operation_key)
-    found = await first_row(connection, query)
-    return None if found is None else to_record(found)
+    return await read_one(connection, query)
 
 
 def _absent_or_fenced(record: OperationRecord | None) -> Moved:

@@ -49,10 +49,11 @@ async def list_readable(
     async with store.read() as connection:
         found = (await connection.execute(query)).mappings().all()
     rows = (decoded(operations, row, sqlite=store.is_sqlite) for row in found)
-    return tuple(_record(row) for row in rows)
+    return tuple(record_of(row) for row in rows)
 
 
-def _record(row: dict[str, Any]) -> OperationRecord | UnreadableOperation:
+def record_of(row: dict[str, Any]) -> OperationRecord | UnreadableOperation:
+    """Return a decoded row as an operation, or as one that cannot be read."""
     columns = tuple(_unreadable(row))
     if not columns:
         return to_record(row)

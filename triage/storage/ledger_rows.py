@@ -3,30 +3,61 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import JsonValue
-from sqlalchemy import select, update
+from sqlalchemy import Select, select, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of
 from triage.storage.audit import AuditEntry, append
-from triage.storage.errors import StorageUnavailable
+from triage.storage.errors import StorageUnavailable, StorageUnreadable
 from triage.storage.operations import OperationRecord, OperationRow, Settled
+from triage.storage.raw import misfits
 from triage.storage.rows import first_row
 from triage.storage.schema import operation_tombstones, operations
 from triage.storage.transitions import OperationState, may_move
+
+EDITED: Final = (
+    "a row of the ledger cannot be read, since somebody edited it: 'triage operations' names it, "
+    "and 'triage audit verify' the trail that tells its moves"
+)
+_UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
 async def locked(connection: AsyncConnection, operation_key: str) -> OperationRecord | None:
     """Return an operation and lock its row until the transaction ends."""
     query = select(operations).where(operations.c.operation_key == operation_key)
-    found = await first_row(connection, query.with_for_update())
-    return None if found is None else to_record(found)
+    return await read_one(connection, query.with_for_update())
+
+
+async def read_one(connection: AsyncConnection, query: Select[Any]) -> OperationRecord | None:
+    """Return the first operation that `query` selects, or None.
+
+    Raises:
+        StorageUnreadable: somebody edited its row.
+    """
+    with unreadable_named():
+        found = await first_row(connection, query)
+        return None if found is None else to_record(found)
+
+
+@contextmanager
+def unreadable_named() -> Iterator[None]:
+    """Turn what reading an edited row raises, of many kinds, into one error.
+
+    Raises:
+        StorageUnreadable: in its place.
+    """
+    try:
+        yield
+    except _UNREADABLE:
+        raise StorageUnreadable(EDITED) from None
 
 
 async def purged(connection: AsyncConnection, operation_key: str) -> tuple[str, Settled] | None:
@@ -129,8 +160,19 @@ def to_values(row: OperationRow) -> dict[str, Any]:
 
 
 def to_record(found: RowMapping | Mapping[str, Any]) -> OperationRecord:
-    """A database row as the ledger's own record."""
+    """A database row as the ledger's own record.
+
+    Raises:
+        StorageUnreadable: a column holds what the ledger never writes there.
+    """
     values = dict(found)
+    if misfits(operations, values):
+        raise StorageUnreadable(EDITED)
+    with unreadable_named():
+        return _to_record(values)
+
+
+def _to_record(values: dict[str, Any]) -> OperationRecord:
     del values["workflow_key"]
     values["labels"] = tuple(json.loads(values["labels"]))
     values["state"] = OperationState(values["state"])

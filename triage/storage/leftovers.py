@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import ColumnElement, and_, or_, update
 
 from triage.storage.audit import AuditEntry, append
 from triage.storage.engine import Store
 from triage.storage.judgement import quiet_for_seconds
-from triage.storage.ledger_rows import locked, move, to_record
+from triage.storage.ledger_listing import UnreadableOperation, record_of
+from triage.storage.ledger_rows import locked, move
 from triage.storage.operations import MoveCode, Moved, OperationRecord, Timings
+from triage.storage.raw import decoded, select_raw
 from triage.storage.schema import operations
 from triage.storage.transitions import OperationState, may_move
 
@@ -44,8 +46,10 @@ class Closing:
 
 async def find_leftovers(
     store: Store, *, after: str = "", limit: int = 200
-) -> tuple[OperationRecord, ...]:
+) -> tuple[OperationRecord | UnreadableOperation, ...]:
     """Return unsettled writes that no attempt holds, in the order of their keys.
+
+    A row that somebody edited so that it cannot be read is among them, and hides no other.
 
     Whether their runs still live is not known here. A write that was found absent is among them
     until somebody was told or has looked.
@@ -58,10 +62,12 @@ async def find_leftovers(
     o = operations.c
     async with store.read() as connection:
         now = await store.now(connection)
-        query = select(operations).where(o.operation_key > after, _left(now))
+        query = select_raw(operations, sqlite=store.is_sqlite)
+        query = query.where(o.operation_key > after, _left(now))
         rows = await connection.execute(query.order_by(o.operation_key).limit(limit))
         found = rows.mappings().all()
-    return tuple(to_record(row) for row in found)
+    read = (decoded(operations, row, sqlite=store.is_sqlite) for row in found)
+    return tuple(record_of(row) for row in read)
 
 
 async def close_absent(

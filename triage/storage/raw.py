@@ -58,6 +58,19 @@ def decoded(table: Table, row: Mapping[str, Any], *, sqlite: bool) -> dict[str, 
     return {column.name: _value(column, read(row[column.name])) for column in table.columns}
 
 
+def misfits(table: Table, row: Mapping[str, Any]) -> list[str]:
+    """Return the columns of a row, read the ordinary way, whose values are of no type of theirs."""
+    return [c.name for c in table.columns if not _fits(c, row[c.name])]
+
+
+def _fits(column: Column[Any], value: object) -> bool:
+    if value is None:
+        return bool(column.nullable)
+    if isinstance(column.type, UtcDateTime):
+        return isinstance(value, datetime)
+    return isinstance(value, _kind(column))
+
+
 def _on_sqlite(column: Column[Any]) -> ColumnElement[Any]:
     # The bytes in hexadecimal: the driver raises on text that is no UTF-8.
     return func.typeof(column, type_=Text).concat(":").concat(func.hex(column, type_=Text))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.audit import AuditEntry, append
 from triage.storage.engine import Store
-from triage.storage.ledger_rows import to_record
+from triage.storage.ledger_listing import record_of
 from triage.storage.operations import OperationRecord
+from triage.storage.raw import decoded, select_raw
 from triage.storage.schema import operation_tombstones, operations
 from triage.storage.transitions import SETTLED
 
@@ -30,11 +31,11 @@ async def purge_settled(store: Store, before: datetime, limit: int = 500) -> int
         limit: at most so many, in one transaction.
 
     Returns:
-        How many were replaced.
+        How many were replaced. A row that somebody edited so that it cannot be read stays.
     """
     o = operations.c
     due = (
-        select(operations)
+        select_raw(operations, sqlite=store.is_sqlite)
         .where(o.state.in_(SETTLED), o.updated_at < before, o.attention_at.is_(None))
         .order_by(o.operation_key)
         .limit(limit)
@@ -43,9 +44,11 @@ async def purge_settled(store: Store, before: datetime, limit: int = 500) -> int
     async with store.write() as connection:
         rows = (await connection.execute(due)).mappings().all()
         now = await store.now(connection)
-        for row in rows:
-            await _bury(connection, to_record(row), now)
-    return len(rows)
+        read = (decoded(operations, row, sqlite=store.is_sqlite) for row in rows)
+        found = [record for row in read if isinstance(record := record_of(row), OperationRecord)]
+        for record in found:
+            await _bury(connection, record, now)
+    return len(found)
 
 
 async def _bury(connection: AsyncConnection, record: OperationRecord, now: datetime) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from sqlalchemy import text
 
-from tests.unit.storage.samples import claim, dispatched, operation
+from tests.unit.storage.samples import RECEIPT, claim, dispatched, operation
 from triage.storage.engine import Store
+from triage.storage.errors import StorageUnreadable
 from triage.storage.ledger import Ledger
 from triage.storage.ledger_listing import UnreadableOperation, list_readable
+from triage.storage.leftovers import find_leftovers
+from triage.storage.retention import purge_settled
+from triage.storage.transitions import OperationState as S
 
 ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 ON_POSTGRESQL = pytest.mark.parametrize(
@@ -78,6 +84,47 @@ async def test_a_value_of_any_type_hides_no_other_row(
     """SQLite keeps any value in any column; the others are listed all the same."""
     expected = {"op_1": UnreadableOperation("op_1", (column,))}
     assert expected == await _listed_after(store, values)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    "values",
+    ["updated_at = 'zz'", "version = 'zz'", "labels = 'zz'", "receipt = 'text'"],
+)
+async def test_what_acts_on_an_unreadable_row_fails_by_name(store: Store, values: str) -> None:
+    """Reading it and moving it end as one typed error, and a list of all as the same one."""
+    ledger = Ledger(store)
+    epoch = await dispatched(ledger, operation("op_1"))
+    async with store.write() as connection:
+        await connection.execute(text(f"UPDATE operations SET {values}"))  # noqa: S608 - ours
+    for read in (
+        ledger.get("op_1"),
+        ledger.list(),
+        ledger.mark_unknown("op_1", epoch),
+        ledger.still_holds("op_1", epoch),
+    ):
+        with pytest.raises(StorageUnreadable, match="somebody edited it"):
+            await read
+
+
+@ON_SQLITE
+async def test_an_unreadable_row_keeps_no_other_from_being_looked_after(store: Store) -> None:
+    """It is among the leftovers, as what it is, and what is old is purged beside it."""
+    ledger = Ledger(store)
+    for key in ("op_1", "op_2"):
+        await ledger.mark_unknown(key, await dispatched(ledger, operation(key)))
+    for key in ("op_3", "op_4"):
+        await ledger.settle(key, await dispatched(ledger, operation(key)), S.FAILED, RECEIPT)
+    async with store.write() as connection:
+        for key in ("op_1", "op_3"):
+            spoil = text("UPDATE operations SET target = 'no' WHERE operation_key = :key")
+            await connection.execute(spoil, {"key": key})
+        later = await store.now(connection) + timedelta(days=1)
+    unreadable, readable = await find_leftovers(store)
+    assert UnreadableOperation("op_1", ("target",)) == unreadable
+    assert await ledger.get("op_2") == readable
+    assert 1 == await purge_settled(store, later)
+    assert None is await ledger.get("op_4")
 
 
 @ON_SQLITE

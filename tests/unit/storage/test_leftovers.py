@@ -13,7 +13,7 @@ from triage.storage.audit_verify import verify
 from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
 from triage.storage.leftovers import Closing, close_absent, find_leftovers
-from triage.storage.operations import InDoubt, MoveCode
+from triage.storage.operations import InDoubt, MoveCode, OperationRecord
 from triage.storage.schema import audit
 from triage.storage.transitions import OperationState as S
 
@@ -23,7 +23,8 @@ PAST = -timedelta(hours=1)
 
 
 async def _found(store: Store) -> dict[str, S]:
-    return {record.operation_key: record.state for record in await find_leftovers(store)}
+    found = await find_leftovers(store)
+    return {one.operation_key: one.state for one in found if isinstance(one, OperationRecord)}
 
 
 async def _unknown(ledger: Ledger, key: str) -> int:

@@ -1,0 +1,84 @@
+"""The ledger is held against its trail: a row that was moved by hand is found."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from tests.unit.storage.samples import RECEIPT, claim, dispatched, operation
+from triage.contracts.canonical import digest_of
+from triage.storage.audit_ledger import Difference, LedgerFinding
+from triage.storage.audit_verify import verify
+from triage.storage.engine import Store
+from triage.storage.ledger import Ledger
+from triage.storage.leftovers import acknowledge
+from triage.storage.retention import purge_settled
+from triage.storage.transitions import OperationState as S
+
+ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+
+
+async def test_every_way_of_moving_a_write_holds(store: Store) -> None:
+    """Moved, told to a person, looked at and purged: trail and ledger say the same."""
+    ledger = Ledger(store)
+    await claim(ledger, operation("op_1"))
+    failed = await dispatched(ledger, operation("op_2"))
+    await ledger.settle("op_2", failed, S.FAILED, RECEIPT)
+    await ledger.attention("op_2", "look", "operations")
+    unknown = await dispatched(ledger, operation("op_3", tenant="other"))
+    await ledger.mark_unknown("op_3", unknown)
+    await ledger.attention("op_3", "look", "operations")
+    assert [] == await verify(store)
+    await acknowledge(store, "op_2", "ann")
+    assert [] == await verify(store)
+    async with store.read() as connection:
+        later = await store.now(connection) + timedelta(days=1)
+    assert 1 == await purge_settled(store, later)
+    assert [] == await verify(store)
+
+
+@pytest.mark.parametrize(
+    ("statement", "seq", "code"),
+    [
+        ("UPDATE operations SET state = 'unknown'", 3, Difference.STATE),
+        ("UPDATE operations SET epoch = 7", 3, Difference.EPOCH),
+        ("DELETE FROM operations", 3, Difference.MISSING),
+        ("UPDATE operations SET operation_key = 'op_2'", 0, Difference.UNAUDITED),
+    ],
+)
+async def test_a_row_that_was_moved_by_hand_is_found(
+    store: Store, statement: str, seq: int, code: Difference
+) -> None:
+    """Its last entry is named, with what differs; the chain itself holds."""
+    await dispatched(Ledger(store), operation())
+    async with store.write() as connection:
+        await connection.execute(text(statement))
+    key = "op_2" if code is Difference.UNAUDITED else "op_1"
+    finding = LedgerFinding(tenant_key=digest_of("default"), seq=seq, code=code, operation_key=key)
+    found = await verify(store)
+    assert finding in found
+    others = [one.code for one in found if one != finding]
+    assert ([Difference.MISSING] if code is Difference.UNAUDITED else []) == others
+
+
+@ON_SQLITE
+async def test_a_row_that_cannot_be_read_is_found(store: Store) -> None:
+    """It is no state, so it cannot be compared."""
+    await dispatched(Ledger(store), operation())
+    async with store.write() as connection:
+        await connection.execute(text("UPDATE operations SET epoch = 'zz'"))
+    [finding] = await verify(store)
+    assert Difference.UNREADABLE == finding.code
+
+
+@ON_SQLITE
+async def test_a_head_with_an_unreadable_time_still_takes_entries(store: Store) -> None:
+    """Nothing of the head is read but what an entry follows on."""
+    ledger = Ledger(store)
+    epoch = await dispatched(ledger, operation())
+    async with store.write() as connection:
+        await connection.execute(text("UPDATE audit_heads SET updated_at = 'zz'"))
+    assert await ledger.mark_unknown("op_1", epoch)
+    assert [] == await verify(store)

@@ -1,0 +1,148 @@
+"""Holds the ledger against its trail: each operation stands where its last entry left it.
+
+Why it exists: the chain shows that nobody edited the trail, and says nothing of the rows that it
+tells of. A row that was moved by hand, taken out or put in is found here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.contracts.canonical import digest_of
+from triage.storage.engine import Store
+from triage.storage.raw import UNREADABLE, decoded, select_raw
+from triage.storage.schema import operations
+from triage.storage.transitions import OperationState
+
+_PAGE: Final = 500
+_PREFIX: Final = "operation."
+_NO_ENTRY: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_Row = Mapping[str, Any]
+
+
+class Difference(StrEnum):
+    """How a row and its trail differ."""
+
+    STATE = "state_differs"
+    """The row is in another state than its last entry says."""
+    EPOCH = "epoch_differs"
+    """The row has another epoch than its last entry says."""
+    UNAUDITED = "unaudited"
+    """No entry tells of the row, or the last one says that it was purged."""
+    MISSING = "row_missing"
+    """Entries tell of a row that is not there, and none says that it was purged."""
+    UNREADABLE = "row_unreadable"
+    """The row cannot be read, so it cannot be compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerFinding:
+    """One operation that is not where its trail says; `seq` is its last entry, 0 if there is none.
+
+    `operation_key` is empty where even that cannot be read.
+    """
+
+    tenant_key: str
+    seq: int
+    code: Difference
+    operation_key: str
+
+
+@dataclass(slots=True)
+class _Told:
+    """Where an operation stands by its entries so far."""
+
+    tenant_key: str
+    seq: int
+    state: str
+    epoch: int | None
+
+
+class LedgerTrail:
+    """What the entries say of each operation; give it all of them, each chain in its order."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, _Told] = {}
+
+    def add(self, entry: _Row) -> None:
+        """Take in one decoded row of the audit table; entries about other things are left out."""
+        kind, key = entry["kind"], entry["subject"]
+        if not isinstance(kind, str) or not isinstance(key, str) or not kind.startswith(_PREFIX):
+            return
+        what, before = kind.removeprefix(_PREFIX), self._told.get(key)
+        if what == "purged":
+            self._told.pop(key, None)
+            return
+        self._told[key] = _Told(
+            tenant_key=str(entry["tenant_key"]),
+            seq=entry["seq"] if isinstance(entry["seq"], int) else 0,
+            state=_state_after(before.state if before else "", what),
+            epoch=_epoch(entry),
+        )
+
+    async def differences(self, store: Store, connection: AsyncConnection) -> list[LedgerFinding]:
+        """Compare with the rows that `connection` sees; call it once, after all entries."""
+        found: list[LedgerFinding] = []
+        query = select_raw(operations, sqlite=store.is_sqlite)
+        async with connection.stream(query, execution_options={"yield_per": _PAGE}) as result:
+            async for row in result.mappings():
+                found += self._compare(decoded(operations, row, sqlite=store.is_sqlite))
+        found += [
+            LedgerFinding(
+                tenant_key=told.tenant_key,
+                seq=told.seq,
+                code=Difference.MISSING,
+                operation_key=key,
+            )
+            for key, told in self._told.items()
+        ]
+        return sorted(found, key=lambda one: (one.tenant_key, one.seq, one.operation_key))
+
+    def _compare(self, row: _Row) -> list[LedgerFinding]:
+        key = row["operation_key"] if isinstance(row["operation_key"], str) else ""
+        told = self._told.pop(key, None)
+        codes = [*_codes(row, told)]
+        tenant_key = told.tenant_key if told else _tenant_key(row)
+        seq = told.seq if told else 0
+        return [
+            LedgerFinding(tenant_key=tenant_key, seq=seq, code=code, operation_key=key)
+            for code in codes
+        ]
+
+
+def _codes(row: _Row, told: _Told | None) -> list[Difference]:
+    if any(row[name] is UNREADABLE for name in ("operation_key", "state", "epoch")):
+        return [Difference.UNREADABLE]
+    if told is None:
+        return [Difference.UNAUDITED]
+    differs = {
+        Difference.STATE: row["state"] != told.state,
+        Difference.EPOCH: told.epoch is not None and row["epoch"] != told.epoch,
+    }
+    return [code for code, is_so in differs.items() if is_so]
+
+
+def _state_after(before: str, what: str) -> str:
+    """Return the state after an entry: telling a person of a write need not move it."""
+    if what == "acknowledged":
+        return before
+    is_failed = before == OperationState.FAILED
+    return before if is_failed and what == OperationState.ATTENTION else what
+
+
+def _epoch(entry: _Row) -> int | None:
+    try:
+        epoch = json.loads(entry["body"])["details"]["epoch"]
+    except _NO_ENTRY:
+        return None
+    return epoch if isinstance(epoch, int) else None
+
+
+def _tenant_key(row: _Row) -> str:
+    return digest_of(row["tenant"]) if isinstance(row["tenant"], str) else ""
