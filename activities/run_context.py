@@ -9,6 +9,7 @@ from temporalio import activity
 
 from activities.far_end import look
 from activities.inheritance import NothingToContinueError, inherit
+from activities.security import marked
 from activities.services import Services
 from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
@@ -68,7 +69,7 @@ class RunContextActivities:
         claimed = request.context.author or ""
         if claimed not in {"", context.author}:
             more["claimed_author"] = claimed
-        return context.model_copy(update=more) if more else context
+        return marked(context.model_copy(update=more) if more else context, request, rules)
 
     async def _issue(self, request: PinRequest, rules: Rules) -> TrackedIssue:
         """Find the run's issue; a tracker that keeps issues itself registers an unknown one."""

@@ -50,6 +50,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.outcomes import (
         Ending,
         failed,
+        raised,
         review,
         review_with_evidence,
         tool_fault,
@@ -120,7 +121,7 @@ class TriageLoop:
         ending = await self._begin()
         while ending is None or (self._is_pinned and self._interrupted()):
             ending = await self._turn()
-        return ending
+        return raised(ending) if self._is_pinned and self._context.security else ending
 
     async def _begin(self) -> Ending | None:
         if not self._is_pinned:
@@ -142,6 +143,9 @@ class TriageLoop:
         if context.refused is not None or context.policy is None:
             reason = context.refused or "the rules could not be pinned"
             return failed(FailureClass.INVALID_INPUT, reason)
+        if self._is_pinned and self._context.security:
+            # An edit that takes the word away takes nothing back.
+            context = context.model_copy(update={"security": True})
         self._hold_to(context)
         if continued is not None:
             self._state.continue_at(continued.version, context.inherited)
@@ -304,6 +308,7 @@ class TriageLoop:
     def _must_propose(self, decision: FinalAnswer) -> bool:
         return (
             self._limits.propose_on_final
+            and not self._context.security
             and ACTIVITY_APPLY_LABELS in self._limits.permitted_effects
             and not self._writer.has_applied(decision.labels)
         )

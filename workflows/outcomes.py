@@ -9,6 +9,7 @@ from triage.contracts.failures import FailureClass
 from triage.contracts.intent import NOTHING, Proposal
 from triage.contracts.request import run_id_of
 from triage.contracts.response import Status, TriageResponse
+from triage.policy.security import SECURITY_REASON, SECURITY_ROUTE
 from workflows.state import RunState
 
 
@@ -51,6 +52,19 @@ def review_with_evidence(
     """Return an ending in review that keeps all evidence that the run has."""
     kept = tuple(dict.fromkeys(item.id for item in state.evidence))
     return review(failure, reason, proposal.model_copy(update={"evidence_ids": kept}))
+
+
+def raised(ending: Ending) -> Ending:
+    """Return the ending of a run whose issue is one for a security review: never a lower one.
+
+    A failure stays one: it says nothing of the issue.
+    """
+    if ending.status is Status.FAILED:
+        return ending
+    is_low = ending.status is Status.COMPLETED or ending.proposal.route != SECURITY_ROUTE
+    reason = SECURITY_REASON if is_low and ending.failure is None else ending.reason
+    proposal = ending.proposal.model_copy(update={"route": SECURITY_ROUTE})
+    return review(ending.failure, reason, proposal)
 
 
 def conclude(state: RunState, request_id: str, ending: Ending) -> TriageResponse:

@@ -99,6 +99,7 @@ class RunContext(Contract):
     `refused` says why the run cannot start (an unknown model, a missing script); everything else
     is then empty. `inherited` is the evidence of the run that this one continues. `author` opened
     the issue, as the tracker knows it; `claimed_author` is another one that the start named.
+    `security` says that the issue's text alone makes it one for a security review.
     """
 
     refused: str | None = None
@@ -112,6 +113,7 @@ class RunContext(Contract):
     author: str = ""
     claimed_author: str = ""
     local_trust: bool = False
+    security: bool = False
     inherited: tuple[EvidenceRef, ...] = ()
 
 

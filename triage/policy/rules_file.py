@@ -32,6 +32,7 @@ from triage.policy.rules import (
     Rules,
     TopicRule,
 )
+from triage.policy.security import SECURITY_ROUTE
 from triage.policy.toml_lines import line_of
 
 TABLES: Final = frozenset(
@@ -56,8 +57,6 @@ MAX_FILE_BYTES: Final = 1_048_576
 MAX_LABELS: Final = 1_000
 MAX_LABEL_CHARS: Final = 50
 """As long as GitHub lets a label's name be."""
-SECURITY_ROUTE: Final = "security_review"
-"""The route that nothing may lower an issue from, so every set of routes has it."""
 
 Hours = Annotated[int, Field(ge=1, le=90 * 24)]
 
