@@ -281,7 +281,7 @@ class Writer:
     def _applied(self, intent: Intent, operation: Operation, result: WriteResult) -> None:
         if result.evidence is not None:
             self._state.evidence.append(result.evidence)
-        repeated = operation.operation_id in self._state.applied
+        repeated = bool(result.earlier) or operation.operation_id in self._state.applied
         self._state.applied[operation.operation_id] = frozenset(operation.labels)
         self._note(operation, "replayed" if repeated else "applied")
         self._record(intent, "idempotent_replay" if repeated else "approved")

@@ -23,16 +23,20 @@ async def _record(world: World, run: Run) -> OperationRecord:
 
 
 async def test_a_row_is_known_as_its_run_s_until_that_is_over(world: World) -> None:
-    """A run that waits, the same one after a reset, and no run: the row's scope tells them."""
+    """One that waits, the same one after a reset, and none; what was written before is a replay."""
     sweeper = Sweeper(world.client, world.services)
     script = [label(), label("documentation", operation_id="op-2"), final("mutation-receipt")]
     run = await world.start(*script, mode="approve", approvals={OPERATION: 3})
     await run.waiting()
+    before = await run.state()
     record = await _record(world, run)
     assert await sweeper._lives(record)
     latest = await reset(world.client, run)
     await latest.waiting()
     assert await sweeper._lives(record)
+    # What the run had written before is no write of the run after.
+    assert ["applied"] == [view.state for view in before.operations]
+    assert ["replayed"] == [view.state for view in (await latest.state()).operations]
     await latest.handle.terminate()
     assert not await sweeper._lives(record)
 

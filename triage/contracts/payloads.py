@@ -311,10 +311,15 @@ class WriteOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-class WriteResult(Contract):
-    """Result of `apply_labels`; `evidence` is the receipt, citable like any other evidence."""
+class WriteResult(Sparse):
+    """Result of `apply_labels`; `evidence` is the receipt, citable like any other evidence.
+
+    `replayed` says that the receipt was there already, `earlier` that another execution of the run
+    has written, before it was reset: an attempt after a lost worker answers for its own run.
+    """
 
     outcome: WriteOutcome
     replayed: bool = False
+    earlier: bool | None = None
     evidence: EvidenceRef | None = None
     detail: str = ""

@@ -59,6 +59,7 @@ def settled(record: OperationRecord) -> Settled:
         receipt=record.receipt,
         receipt_digest=record.receipt_digest,
         reason=record.reason,
+        owner=record.owner,
     )
 
 

@@ -123,7 +123,7 @@ class Settled:
     """It is over: answer with the receipt and do nothing.
 
     `receipt` is None for a cancelled write, and when the row was purged (`purged`): then its digest
-    and the state are all that is left.
+    and the state are all that is left. `owner` is the attempt that held it last.
     """
 
     state: OperationState
@@ -131,6 +131,7 @@ class Settled:
     receipt_digest: str | None
     reason: str | None = None
     purged: bool = False
+    owner: str = ""
 
 
 class ConflictCode(StrEnum):

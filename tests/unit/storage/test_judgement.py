@@ -41,14 +41,18 @@ def test_another_digest_is_a_conflict_in_every_state(state: S) -> None:
 @pytest.mark.parametrize("state", [S.APPLIED, S.FAILED, S.RECONCILED_APPLIED, S.CANCELLED])
 def test_a_settled_write_answers_its_receipt(state: S) -> None:
     """A repeat of a write that is over gets the stored receipt."""
-    assert Settled(state=state, receipt=RECEIPT, receipt_digest=None) == _judge(record(state))
+    assert Settled(state=state, receipt=RECEIPT, receipt_digest=None, owner="attempt-1") == _judge(
+        record(state)
+    )
 
 
 @pytest.mark.parametrize("version", [2, 4])
 def test_a_receipt_is_the_answer_at_any_version(version: int) -> None:
     """The same key and digest answer the receipt, whatever version asks."""
     answer = _judge(record(S.APPLIED), version=version)
-    assert Settled(state=S.APPLIED, receipt=RECEIPT, receipt_digest=None) == answer
+    assert (
+        Settled(state=S.APPLIED, receipt=RECEIPT, receipt_digest=None, owner="attempt-1") == answer
+    )
 
 
 def test_a_cancelled_write_may_be_tried_by_a_newer_version() -> None:
