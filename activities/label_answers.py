@@ -1,4 +1,4 @@
-"""How one attempt at a write ends: with an answer, or by asking to be tried again. Pure."""
+"""How one attempt at a write ends: with an answer, or by asking to be tried again."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
+from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from triage.contracts.payloads import WriteOutcome, WriteResult
-from triage.storage.operations import Moved
+from triage.storage.operations import Moved, Settled
 from triage.trackers.base import GONE_CODES, PERMISSION_CODES
 
 RETRY_SECONDS: Final = 1.0
@@ -52,6 +53,12 @@ def given_up(reason: str | None) -> WriteResult:
     if name in _TOLD_APART:
         return WriteResult(outcome=WriteOutcome(name), detail=rest)
     return refused(why)
+
+
+def told_earlier(answer: Settled, result: WriteResult) -> WriteResult:
+    """Say of a repeat's answer whether another execution of this run has written."""
+    own = answer.owner.startswith(f"{activity.info().workflow_run_id}/")
+    return result if own else result.model_copy(update={"earlier": True})
 
 
 def unknown_result() -> WriteResult:

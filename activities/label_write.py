@@ -22,6 +22,7 @@ from activities.label_answers import (
     must,
     refused,
     told,
+    told_earlier,
     unknown_result,
 )
 from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
@@ -356,13 +357,13 @@ class LabelWrite:
                 outcome=WriteOutcome.FAILED, replayed=True, detail=answer.reason or "failed before"
             )
         if answer.receipt is not None:
-            return _earlier(answer, await self._applied(answer.receipt, replayed=True))
+            return told_earlier(answer, await self._applied(answer.receipt, replayed=True))
         if answer.state is OperationState.CANCELLED:
             return given_up(answer.reason)
         # It was applied so long ago that only the digest of its receipt is left.
         evidence = receipt_evidence(self._request, answer.receipt_digest or "")
         done = WriteResult(outcome=WriteOutcome.APPLIED, replayed=True, evidence=evidence)
-        return _earlier(answer, done)
+        return told_earlier(answer, done)
 
     async def _applied(self, receipt: bytes, *, replayed: bool) -> WriteResult:
         """Keep the receipt as evidence of this run and return it."""
@@ -381,12 +382,6 @@ class LabelWrite:
         return write_receipt(
             self._request, self._key, epoch=epoch, how=how, before=before, after=issue.labels
         )
-
-
-def _earlier(answer: Settled, result: WriteResult) -> WriteResult:
-    """Say of a repeat's answer whether another execution of this run has written."""
-    own = answer.owner.startswith(f"{activity.info().workflow_run_id}/")
-    return result if own else result.model_copy(update={"earlier": True})
 
 
 def call_seconds(services: Services, request: WriteRequest) -> float:
