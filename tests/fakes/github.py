@@ -45,6 +45,7 @@ class GitHubApi(TrackerApi):
         files: what the repositories hold, by repository and path.
         prefix: in front of every path, as on an Enterprise server.
         is_compressing: whether answers are compressed.
+        request_id: what every request is called in its answer; each has its own while it is empty.
         breaches: each way in which a question or an answer was not as GitHub describes it.
         seen: the headers of every request, in order.
     """
@@ -58,6 +59,7 @@ class GitHubApi(TrackerApi):
         self.files: dict[tuple[str, str], bytes | dict[str, Any] | list[Any]] = {}
         self.prefix = ""
         self.is_compressing = False
+        self.request_id = ""
         self.breaches: list[str] = []
         self.seen: list[dict[str, str]] = []
 
@@ -69,18 +71,19 @@ class GitHubApi(TrackerApi):
         self.breaches += question_breaches(request.method, path, query, request.body)
         found = self._route(request, path)
         if isinstance(found, Response):
-            return self._checked(request.method, path, found)
+            return self._checked(request, path, found)
         write = found
         return Write(
             changes=write.changes,
-            response=lambda: self._checked(request.method, path, write.response()),
+            response=lambda: self._checked(request, path, write.response()),
         )
 
-    def _checked(self, method: str, path: str, response: Response) -> Response:
-        self.breaches += answer_breaches(method, path, response.status, response.body)
+    def _checked(self, request: Request, path: str, response: Response) -> Response:
+        self.breaches += answer_breaches(request.method, path, response.status, response.body)
+        headers = {**response.headers, "X-GitHub-Request-Id": self.request_id or request.id}
         if not self.is_compressing:
-            return response
-        headers = {**response.headers, "Content-Encoding": "gzip"}
+            return replace(response, headers=headers)
+        headers |= {"Content-Encoding": "gzip"}
         return replace(response, body=gzip.compress(response.body), headers=headers)
 
     def _route(self, request: Request, path: str) -> Response | Write:

@@ -7,13 +7,19 @@ by itself, creates a label, removes one, or puts one back that a person removed.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
 from triage.contracts.canonical import digest_of
+
+MAX_LABELS: Final = 100
+"""An issue has no more."""
+MAX_REQUEST_ID_CHARS: Final = 128
+_REQUEST_ID: Final = re.compile(rf"[A-Za-z0-9:._-]{{1,{MAX_REQUEST_ID_CHARS}}}")
 
 
 class TrackerError(Exception):
@@ -78,6 +84,7 @@ class TrackedIssue:
         labels: their names as the tracker spells them.
         author: who opened it; empty when that is not known.
         content_digest: see `content_digest`.
+        label_ids: the ids of `labels`, in their order; empty where the tracker does not say.
     """
 
     repository: str
@@ -89,6 +96,12 @@ class TrackedIssue:
     labels: tuple[str, ...]
     author: str
     content_digest: str
+    label_ids: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def labels_known(self) -> bool:
+        """Whether `labels` are all there are, each with its id."""
+        return len(self.label_ids) == len(self.labels) <= MAX_LABELS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,10 +152,13 @@ class LabelsAdded:
         results: what became of each.
         created: those that the tracker made anew, since they had vanished just before: a person
             has to know of them.
+        request_id: the tracker's own name for the request that did it, if it gave one: at most
+            `MAX_REQUEST_ID_CHARS` letters, digits, colons, dots, dashes and underscores.
     """
 
     results: tuple[LabelResult, ...]
     created: tuple[str, ...] = ()
+    request_id: str | None = None
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -238,6 +254,11 @@ class Tracker(Protocol):
                 part (`UNCERTAIN_CODES`).
         """
         ...
+
+
+def as_request_id(text: str | None) -> str | None:
+    """Return a tracker's name for a request, or None for whatever cannot be one."""
+    return text if text is not None and _REQUEST_ID.fullmatch(text) else None
 
 
 def label_key(name: str) -> str:

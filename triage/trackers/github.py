@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
 from typing import Final
 
+from triage.trackers.abilities import FetchedOwners, LabelEvent, OwnWrite, Removal
 from triage.trackers.base import (
     GONE_CODES,
     IssueNotFound,
@@ -21,28 +21,31 @@ from triage.trackers.base import (
     TrackedIssue,
     TrackerRefused,
     TrackerUnavailable,
+    as_request_id,
 )
 from triage.trackers.github_auth import Credentials
-from triage.trackers.github_codeowners import FetchedOwners, fetch_owners
+from triage.trackers.github_codeowners import fetch_owners
 from triage.trackers.github_listing import fetch_page, fetch_repository
 from triage.trackers.github_models import LABELS, read_list
 from triage.trackers.github_names import (
     BAD_TARGET,
     Place,
-    RepositoryLabel,
     issue_place,
     repository_place,
 )
 from triage.trackers.github_people import fetch_person
 from triage.trackers.github_plan import Plan, keys_on, plan, presence, settled
 from triage.trackers.github_reads import ISSUE, NOT_AN_ISSUE, Reads, reading, talking, to_issue
-from triage.trackers.github_removal import OwnLabel, Removal, remove_own_label
+from triage.trackers.github_removal import OwnLabel, events_of, remove_own_label
 from triage.trackers.github_wire import Wire, nothing_sent_yet
+from triage.trackers.inventory import RepositoryLabel
 from triage.trackers.listing import IssuePage, Listed, ListedRepository
 from triage.trackers.people import Person
 
 OPERATION_HEADER: Final = "x-operation-key"
 """GitHub ignores it; whoever records requests on the way sees what a write belongs to."""
+REQUEST_HEADER: Final = "x-github-request-id"
+"""What GitHub calls a request in its own records."""
 WRITE_SPACING_SECONDS: Final = 1.0
 """GitHub asks for so much between two requests that change something."""
 MAX_TURN_SECONDS: Final = 5.0
@@ -127,8 +130,9 @@ class GitHubTracker:
         *,
         by: str,
         operation_key: str,
+        pinned: Mapping[str, str] | None = None,
     ) -> LabelsAdded:
-        """Add labels, and do nothing else.
+        """Add labels, and do nothing else; see `HasLabelIds` for `pinned`.
 
         Raises:
             TrackerTimeout: the labels may be on the issue, or may be soon.
@@ -139,7 +143,7 @@ class GitHubTracker:
         send_by = self._wire.send_by()
         async with nothing_sent_yet():
             await self._turns.take()
-            made = await self._plan(place, labels)
+            made = await self._plan(place, labels, pinned or {})
         if not made.wanted:
             return made.outcome
         async with talking(self._wire, writes, place) as talk:
@@ -152,24 +156,34 @@ class GitHubTracker:
                 headers={OPERATION_HEADER: operation_key, "user-agent": by},
                 send_by=send_by,
             )
-        return settled(made, read_list(LABELS, reply.value, writing=True))
+        on = read_list(LABELS, reply.value, writing=True)
+        return settled(made, on, as_request_id(reply.headers.get(REQUEST_HEADER)))
 
-    async def remove_label(
-        self, repository: str, number: str, label: str, *, since: datetime, operation_key: str
+    async def label_events(
+        self, repository: str, number: str
+    ) -> tuple[LabelEvent, ...] | IssueNotFound:
+        """Return what happened to the labels of an issue, oldest first; see `CanUndo`."""
+        try:
+            place = issue_place(repository, number)
+            async with self._reading(place) as reads:
+                await reads.issue(place)
+                events = await reads.events(place)
+            # Ours is what the account does that writes.
+            who = self._rights.writes or self._rights.reads
+            async with talking(self._wire, who, place) as talk:
+                return await events_of(talk, self._app_id, events)
+        except TrackerRefused as error:
+            return _not_found(error, repository, number)
+
+    async def remove_own_label(
+        self, repository: str, number: str, label: str, write: OwnWrite, *, operation_key: str
     ) -> Removal:
-        """Take off a label that a write of ours put on, if it is still ours; for an undo alone.
-
-        Args:
-            repository: where the issue lives.
-            number: the issue.
-            label: its name; letter case does not matter.
-            since: when that write was sent, less what the clocks may differ by.
-            operation_key: the undo, for records on the way.
+        """Take off a label that `write` put on, if it is still ours; see `CanUndo`.
 
         Raises:
             TrackerError: as `add_labels` does.
         """
-        own = OwnLabel(place=issue_place(repository, number), label=label, since=since)
+        own = OwnLabel(place=issue_place(repository, number), label=label, write=write)
         async with nothing_sent_yet():
             await self._turns.take()
         headers = {OPERATION_HEADER: operation_key}
@@ -209,15 +223,15 @@ class GitHubTracker:
         async with talking(self._wire, self._rights.reads, place) as talk:
             return await fetch_page(talk, place, listed, page)
 
-    async def _plan(self, place: Place, labels: Sequence[str]) -> Plan:
+    async def _plan(self, place: Place, labels: Sequence[str], pinned: Mapping[str, str]) -> Plan:
         async with self._reading(place) as reads:
             issue = await reads.issue(place)
             inventory = await reads.inventory(place)
-            return plan(issue, inventory, await reads.removed(place), labels)
+            return plan(issue, inventory, await reads.removed(place), labels, pinned)
 
     @asynccontextmanager
     async def _reading(self, place: Place) -> AsyncIterator[Reads]:
-        async with reading(self._wire, self._rights.reads, place, self._app_id) as reads:
+        async with reading(self._wire, self._rights.reads, place) as reads:
             yield reads
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
 
 from triage.policy.codeowners import FILE_NAME, CodeOwners, parse_codeowners
+from triage.trackers.abilities import FetchedOwners as FetchedOwners
 from triage.trackers.base import TrackerRefused, TrackerUnavailable
 from triage.trackers.github_models import COMMITS, ContentFile, read, read_list
 from triage.trackers.github_names import Place
@@ -24,21 +24,6 @@ PLACES: Final = (f".github/{FILE_NAME}", FILE_NAME, f"docs/{FILE_NAME}")
 """Where GitHub looks, in this order; the first one counts."""
 NOT_THE_FILE: Final = 1
 """A size that no content has, of what is there and is no file: who owns a path is unknown."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FetchedOwners:
-    """A CODEOWNERS file, and where it stands.
-
-    Attributes:
-        owners: the file, read; of a repository without one, nobody owns anything.
-        path: which of the `PLACES`; None if there is none.
-        sha: the commit that it was read from.
-    """
-
-    owners: CodeOwners
-    path: str | None
-    sha: str
 
 
 async def fetch_owners(talk: Conversation, place: Place) -> FetchedOwners:

@@ -51,6 +51,7 @@ class Label(_Answer):
 
 
 class _LabelOnIssue(_Answer):
+    id: Id | None = None
     name: str
 
 
@@ -70,6 +71,12 @@ class Issue(_Answer):
     def label_names(self) -> tuple[str, ...]:
         """The names of the labels on it."""
         return tuple(x if isinstance(x, str) else x.name for x in self.labels)
+
+    @property
+    def label_ids(self) -> tuple[str, ...]:
+        """The ids of the labels on it, in the same order; none if one has none."""
+        ids = [None if isinstance(x, str) else x.id for x in self.labels]
+        return tuple(str(id_) for id_ in ids if id_ is not None) if None not in ids else ()
 
 
 class ListedItem(Issue):

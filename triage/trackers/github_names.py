@@ -7,14 +7,12 @@ an address is made of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from triage.trackers.base import TrackerRefused, label_key
+from triage.trackers.base import TrackerRefused
 
-MAX_LABELS: Final = 100
-"""An issue has no more."""
 MAX_LABEL_CHARS: Final = 50
 BAD_TARGET: Final = "bad_target"
 
@@ -39,31 +37,6 @@ class Place:
         """What fills the templates of addresses."""
         number = {"number": self.number} if self.number else {}
         return {"owner": self.owner, "repo": self.name, **number}
-
-
-@dataclass(frozen=True)
-class RepositoryLabel:
-    """A label of a repository: its id, which a rename does not change, and its spelling."""
-
-    id: int
-    name: str
-
-
-class Inventory:
-    """The labels of a repository."""
-
-    def __init__(self, labels: Iterable[RepositoryLabel]) -> None:
-        self.labels = tuple(labels)
-        self._by_name = {label.name: label for label in self.labels}
-        self._by_key: dict[str, list[RepositoryLabel]] = {}
-        for label in self.labels:
-            self._by_key.setdefault(label_key(label.name), []).append(label)
-
-    def find(self, name: str) -> RepositoryLabel | None:
-        """Return the label of this name, whatever its letter case; None if it is not one label."""
-        exact = self._by_name.get(name)
-        alike = self._by_key.get(label_key(name), [])
-        return exact or (alike[0] if len(alike) == 1 else None)
 
 
 def repository_place(repository: str) -> Place:

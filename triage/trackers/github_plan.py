@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triage.trackers.base import (
+    MAX_LABELS,
     LabelPresence,
     LabelRefusal,
     LabelResult,
@@ -16,7 +17,8 @@ from triage.trackers.base import (
     label_key,
 )
 from triage.trackers.github_models import Issue, Label
-from triage.trackers.github_names import MAX_LABELS, Inventory, RepositoryLabel, is_label_name
+from triage.trackers.github_names import is_label_name
+from triage.trackers.inventory import LABEL_CHANGED, Inventory, RepositoryLabel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +47,24 @@ def keys_on(issue: Issue) -> set[str]:
     return set(map(label_key, issue.label_names))
 
 
-def plan(issue: Issue, inventory: Inventory, removed: set[str], asked: Sequence[str]) -> Plan:
+def plan(
+    issue: Issue,
+    inventory: Inventory,
+    removed: set[str],
+    asked: Sequence[str],
+    pinned: Mapping[str, str],
+) -> Plan:
     """Return what to send: nothing if one of the labels is unknown.
 
     Raises:
-        TrackerRefused: the issue is locked (``issue_locked``), or would have too many labels
-            (``too_many_labels``).
+        TrackerRefused: the issue is locked (``issue_locked``), would have too many labels
+            (``too_many_labels``), or a label has another id than the pinned one
+            (``label_changed``).
     """
     if issue.locked:
         raise TrackerRefused("issue_locked", "the issue is locked")
+    if (change := inventory.change(pinned)) is not None:
+        raise TrackerRefused(LABEL_CHANGED, change.value)
     known = [(name, inventory.find(name) if is_label_name(name) else None) for name in asked]
     if any(label is None for _, label in known):
         return Plan(outcome=LabelsAdded(results=tuple(_unknown(*pair) for pair in known)))
@@ -69,7 +80,7 @@ def plan(issue: Issue, inventory: Inventory, removed: set[str], asked: Sequence[
     return Plan(outcome=LabelsAdded(results=tuple(results)), wanted=tuple(wanted))
 
 
-def settled(made: Plan, labels: Sequence[Label]) -> LabelsAdded:
+def settled(made: Plan, labels: Sequence[Label], request_id: str | None = None) -> LabelsAdded:
     """Return the outcome, by the labels that GitHub says are on the issue now.
 
     A label whose id is not the one that was looked up has been made by this very request.
@@ -77,11 +88,11 @@ def settled(made: Plan, labels: Sequence[Label]) -> LabelsAdded:
     Raises:
         TrackerUnavailable: one that was sent is not among them, so nothing is proven.
     """
-    ids = {label_key(label.name): label.id for label in labels}
+    ids = {label_key(label.name): str(label.id) for label in labels}
     if not ids.keys() >= {label_key(label.name) for label in made.wanted}:
         raise TrackerUnavailable("the labels are not on the issue", effect_possible=True)
     created = tuple(x.name for x in made.wanted if ids[label_key(x.name)] != x.id)
-    return LabelsAdded(results=made.outcome.results, created=created)
+    return LabelsAdded(results=made.outcome.results, created=created, request_id=request_id)
 
 
 def _unknown(name: str, label: RepositoryLabel | None) -> LabelResult:

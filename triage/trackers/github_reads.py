@@ -6,7 +6,7 @@ unseen. So lists are read to their end, and one that has none is refused.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
@@ -22,8 +22,9 @@ from triage.trackers.base import (
 )
 from triage.trackers.github_auth import Credential
 from triage.trackers.github_models import EVENTS, LABELS, Event, Issue, read, read_list
-from triage.trackers.github_names import Inventory, Place, RepositoryLabel
+from triage.trackers.github_names import Place
 from triage.trackers.github_wire import Conversation, Wire, connected
+from triage.trackers.inventory import Inventory, RepositoryLabel
 
 MAX_PAGES: Final = 50
 PAGE_SIZE: Final = 100
@@ -42,9 +43,8 @@ Item = TypeVar("Item")
 class Reads:
     """Reads over one connection; open it with `reading`."""
 
-    def __init__(self, talk: Conversation, app_id: str | None) -> None:
+    def __init__(self, talk: Conversation) -> None:
         self.talk = talk
-        self._app_id = app_id
 
     async def issue(self, place: Place) -> Issue:
         """Return an issue.
@@ -61,20 +61,16 @@ class Reads:
     async def inventory(self, place: Place) -> Inventory:
         """Return all labels of the repository."""
         found = await self.all(REPOSITORY + "/labels", place.variables, LABELS, "repository")
-        return Inventory(RepositoryLabel(label.id, label.name) for label in found)
+        return Inventory(RepositoryLabel(str(label.id), label.name) for label in found)
 
     async def events(self, place: Place) -> list[Event]:
         """Return everything that happened to an issue, oldest first."""
         return await self.all(ISSUE + "/events", place.variables, EVENTS, "issue")
 
     async def removed(self, place: Place) -> set[str]:
-        """Return the keys of labels that somebody but us took off last."""
+        """Return the keys of labels that were taken off last; we do that for people alone."""
         last = last_changes(await self.events(place))
-        return {
-            key
-            for key, event in last.items()
-            if event.event == UNLABELED and not is_by_app(event, self._app_id)
-        }
+        return {key for key, event in last.items() if event.event == UNLABELED}
 
     async def all(
         self, template: str, names: Mapping[str, str], items: TypeAdapter[list[Item]], about: str
@@ -111,12 +107,10 @@ class Reads:
 
 
 @asynccontextmanager
-async def reading(
-    wire: Wire, credential: Credential, place: Place, app_id: str | None
-) -> AsyncIterator[Reads]:
+async def reading(wire: Wire, credential: Credential, place: Place) -> AsyncIterator[Reads]:
     """Hold one connection that reads from a repository."""
     async with talking(wire, credential, place) as talk:
-        yield Reads(talk, app_id)
+        yield Reads(talk)
 
 
 @asynccontextmanager
@@ -133,12 +127,14 @@ async def talking(wire: Wire, credential: Credential, place: Place) -> AsyncIter
 
 def last_changes(events: list[Event]) -> dict[str, Event]:
     """Return what happened last to each label, by the label's key."""
-    changes = {LABELED, UNLABELED}
-    return {
-        label_key(event.label.name): event
-        for event in events
-        if event.label is not None and event.event in changes
-    }
+    return {label_key(name): event for name, event in label_changes(events)}
+
+
+def label_changes(events: list[Event]) -> Iterator[tuple[str, Event]]:
+    """Yield what happened to labels, with the label's name."""
+    for event in events:
+        if event.label is not None and event.event in {LABELED, UNLABELED}:
+            yield event.label.name, event
 
 
 def is_by_app(event: Event, app_id: str | None) -> bool:
@@ -158,6 +154,7 @@ def to_issue(repository: str, number: str, found: Issue) -> TrackedIssue:
         state=found.state,
         locked=found.locked,
         labels=found.label_names,
+        label_ids=found.label_ids,
         author=found.user.login if found.user else "",
         content_digest=content_digest(found.title, body, found.state, locked=found.locked),
     )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
 from typing import Final
 
+from triage.trackers.abilities import LabelEvent, OwnWrite, Removal
 from triage.trackers.base import TrackerRefused, label_key
 from triage.trackers.github_auth import Credentials
 from triage.trackers.github_models import Event, User, read
@@ -21,6 +20,7 @@ from triage.trackers.github_reads import (
     LABELED,
     Reads,
     is_by_app,
+    label_changes,
     last_changes,
     reading,
     talking,
@@ -30,15 +30,6 @@ from triage.trackers.github_wire import Conversation, Wire, nothing_sent_yet
 _LABEL: Final = ISSUE + "/labels/{label}"
 
 
-class Removal(StrEnum):
-    """What became of the label."""
-
-    REMOVED = "removed"
-    NOT_THERE = "not_there"
-    NOT_OURS = "not_ours"
-    """Somebody else put it on, before that write or again since."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class OwnLabel:
     """A label that a write of ours put on an issue.
@@ -46,12 +37,12 @@ class OwnLabel:
     Attributes:
         place: the issue.
         label: its name.
-        since: when that write was sent, less what the clocks may differ by.
+        write: that write.
     """
 
     place: Place
     label: str
-    since: datetime
+    write: OwnWrite
 
 
 async def remove_own_label(
@@ -64,12 +55,12 @@ async def remove_own_label(
     """
     writes, send_by = rights.required_writes(), wire.send_by()
     async with nothing_sent_yet():
-        async with reading(wire, rights.reads, own.place, app_id) as reads:
+        async with reading(wire, rights.reads, own.place) as reads:
             spelt, last = await _look(reads, own)
         if spelt is None or not is_label_name(spelt):
             return Removal.NOT_THERE
         async with talking(wire, writes, own.place) as talk:
-            if last is None or last.created_at < own.since or not await _ours(talk, last, app_id):
+            if last is None or not await _did(talk, own, last, app_id):
                 return Removal.NOT_OURS
     async with talking(wire, writes, own.place) as talk:
         return await _remove(talk, own.place, spelt, headers, send_by)
@@ -85,14 +76,39 @@ async def _look(reads: Reads, own: OwnLabel) -> tuple[str | None, Event | None]:
     return spelt, last_changes(await reads.events(own.place)).get(key)
 
 
-async def _ours(talk: Conversation, event: Event, app_id: str | None) -> bool:
-    """Whether our App put it on, or the account whose token writes."""
-    if event.event != LABELED:
+async def _did(talk: Conversation, own: OwnLabel, last: Event, app_id: str | None) -> bool:
+    """Whether the write is what happened last; who we are is asked only if it may be."""
+    if not own.write.did(_to_event(own.label, last, ours=True)):
         return False
+    return is_ours(last, app_id, await login_of(talk, app_id))
+
+
+async def events_of(
+    talk: Conversation, app_id: str | None, events: list[Event]
+) -> tuple[LabelEvent, ...]:
+    """Return what happened to labels, and whether it was us."""
+    me = await login_of(talk, app_id)
+    changes = label_changes(events)
+    return tuple(_to_event(name, x, ours=is_ours(x, app_id, me)) for name, x in changes)
+
+
+def is_ours(event: Event, app_id: str | None, me: str) -> bool:
+    """Whether our App did it, or the account of this login."""
     if app_id is not None:
         return is_by_app(event, app_id)
-    me = read(User, (await talk.get("/user", {})).value, writing=False)
-    return event.actor is not None and event.actor.login.lower() == me.login.lower()
+    return event.actor is not None and event.actor.login.lower() == me.lower()
+
+
+async def login_of(talk: Conversation, app_id: str | None) -> str:
+    """Return the login of the account whose token this is; an App is told by its id."""
+    if app_id is not None:
+        return ""
+    return read(User, (await talk.get("/user", {})).value, writing=False).login
+
+
+def _to_event(name: str, event: Event, *, ours: bool) -> LabelEvent:
+    added = event.event == LABELED
+    return LabelEvent(label=name, added=added, ours=ours, at=event.created_at)
 
 
 async def _remove(

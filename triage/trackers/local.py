@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.trackers.base import (
+    MAX_LABELS,
     IssueNotFound,
     LabelPresence,
     LabelRefusal,
@@ -22,9 +23,10 @@ from triage.trackers.base import (
     TrackedIssue,
     TrackerRefused,
 )
+from triage.trackers.inventory import LABEL_CHANGED, RepositoryLabel
 from triage.trackers.listing import IssuePage, Listed, ListedRepository
 from triage.trackers.local_listing import local_page
-from triage.trackers.local_people import LocalIssues, checked_label, require_issue
+from triage.trackers.local_people import checked_label, require_issue
 from triage.trackers.local_rows import (
     IssueEvent,
     Label,
@@ -40,9 +42,10 @@ from triage.trackers.local_rows import (
     removed_from,
     to_issue,
 )
+from triage.trackers.local_undo import LocalUndo
 
 
-class LocalTracker(LocalIssues):
+class LocalTracker(LocalUndo):
     """The `Tracker` over our own tables; what people do with it comes from `LocalIssues`."""
 
     async def admit_issue(
@@ -70,7 +73,7 @@ class LocalTracker(LocalIssues):
         async with self._write() as connection:
             now = await self._store.now(connection)
             await insert_issue(connection, issue, author or "", now)
-            if labels and not await inventory(connection, repository):
+            if labels and not (await inventory(connection, repository)).labels:
                 for name in labels:
                     await insert_label(connection, repository, checked_label(name), now)
             row = await require_issue(connection, repository, number)
@@ -87,7 +90,12 @@ class LocalTracker(LocalIssues):
     async def label_inventory(self, repository: str) -> tuple[str, ...]:
         """Return the labels that exist in a repository, sorted by name."""
         async with self._read() as connection:
-            return await inventory(connection, repository)
+            return (await inventory(connection, repository)).names
+
+    async def labels_by_id(self, repository: str) -> tuple[RepositoryLabel, ...]:
+        """Return the labels of a repository with their ids."""
+        async with self._read() as connection:
+            return (await inventory(connection, repository)).labels
 
     async def label_presence(
         self, repository: str, number: str, labels: Sequence[str]
@@ -121,8 +129,9 @@ class LocalTracker(LocalIssues):
         *,
         by: str,
         operation_key: str,
+        pinned: Mapping[str, str] | None = None,
     ) -> LabelsAdded:
-        """Add labels, and do nothing else: see `Tracker.add_labels`.
+        """Add labels, and do nothing else: see `Tracker.add_labels` and `HasLabelIds`.
 
         A call that is cancelled before its commit was rolled back, and says so.
         """
@@ -130,6 +139,8 @@ class LocalTracker(LocalIssues):
             row = await require_issue(connection, repository, number)
             if row["locked"]:
                 raise TrackerRefused("issue_locked", "the issue is locked")
+            if pinned and (change := (await inventory(connection, repository)).change(pinned)):
+                raise TrackerRefused(LABEL_CHANGED, change.value)
             known = await known_labels(connection, repository, labels)
             asked = [(name, known.get(label_key(repository, name))) for name in labels]
             if any(label is None for _, label in asked):
@@ -155,6 +166,9 @@ class _Adding:
         """Put on what is not there and was not taken off by a person."""
         present = {label.key for label in await labels_on(self._connection, self._key)}
         removed = await removed_from(self._connection, self._key)
+        wanted = {label.key for label in labels} - removed - present
+        if wanted and len(present | wanted) > MAX_LABELS:
+            raise TrackerRefused("too_many_labels", "the issue would have over 100 labels")
         results = []
         for label in labels:
             results.append(await self._add_one(label, _presence(label.key, present, removed)))

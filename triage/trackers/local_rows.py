@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from triage.contracts.canonical import digest_of
+from triage.contracts.canonical import digest_of, short_hash
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import (
     tracker_events,
@@ -21,6 +21,7 @@ from triage.storage.schema import (
 )
 from triage.trackers.base import TrackedIssue, content_digest
 from triage.trackers.base import label_key as shared_key
+from triage.trackers.inventory import Inventory, RepositoryLabel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +50,16 @@ class IssueEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """A label of a repository: its key, which ignores letter case, and its spelling."""
+    """A label of a repository: its key, which ignores letter case, its spelling and its age."""
 
     key: str
     name: str
+    created_at: datetime
+
+    @property
+    def id(self) -> str:
+        """What no other label gets, not even one that is made under its name later."""
+        return short_hash(self.key, self.created_at.isoformat())
 
 
 def issue_key(repository: str, number: str) -> str:
@@ -104,12 +111,12 @@ async def labels_on(connection: AsyncConnection, key: str) -> list[Label]:
     """Return the labels on an issue, in the order in which they came."""
     on, of = tracker_issue_labels.c, tracker_labels.c
     query = (
-        select(of.label_key, of.name)
+        select(of.label_key, of.name, of.created_at)
         .join_from(tracker_issue_labels, tracker_labels, on.label_key == of.label_key)
         .where(on.issue_key == key)
         .order_by(on.position)
     )
-    return [Label(key=row.label_key, name=row.name) for row in await connection.execute(query)]
+    return [_label(row) for row in (await connection.execute(query)).mappings()]
 
 
 async def known_labels(
@@ -118,16 +125,22 @@ async def known_labels(
     """Return those of `names` that exist in a repository, by key."""
     of = tracker_labels.c
     keys = {label_key(repository, name) for name in names}
-    query = select(of.label_key, of.name).where(of.label_key.in_(keys))
-    rows = await connection.execute(query)
-    return {row.label_key: Label(key=row.label_key, name=row.name) for row in rows}
+    query = select(of.label_key, of.name, of.created_at).where(of.label_key.in_(keys))
+    rows = (await connection.execute(query)).mappings()
+    return {row["label_key"]: _label(row) for row in rows}
 
 
-async def inventory(connection: AsyncConnection, repository: str) -> tuple[str, ...]:
-    """Return the names of a repository's labels, sorted."""
+async def inventory(connection: AsyncConnection, repository: str) -> Inventory:
+    """Return a repository's labels."""
     of = tracker_labels.c
-    query = select(of.name).where(of.repository_key == repository_key(repository))
-    return tuple(sorted((await connection.scalars(query)).all()))
+    query = select(of.label_key, of.name, of.created_at)
+    query = query.where(of.repository_key == repository_key(repository))
+    rows = (await connection.execute(query)).mappings()
+    return Inventory(RepositoryLabel(label.id, label.name) for label in map(_label, rows))
+
+
+def _label(row: RowMapping) -> Label:
+    return Label(key=row["label_key"], name=row["name"], created_at=row["created_at"])
 
 
 async def insert_label(
@@ -205,7 +218,7 @@ async def add_event(
     )
 
 
-def to_issue(row: RowMapping, labels: Iterable[Label]) -> TrackedIssue:
+def to_issue(row: RowMapping, labels: Sequence[Label]) -> TrackedIssue:
     """An issue's row and labels as every tracker gives them."""
     return TrackedIssue(
         repository=row["repository"],
@@ -215,6 +228,7 @@ def to_issue(row: RowMapping, labels: Iterable[Label]) -> TrackedIssue:
         state=row["state"],
         locked=row["locked"],
         labels=tuple(label.name for label in labels),
+        label_ids=tuple(label.id for label in labels),
         author=row["author"],
         content_digest=content_digest(
             row["title"], row["body"], row["state"], locked=row["locked"]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from pydantic import SecretStr
+from sqlalchemy import delete
 
 from tests.fakes.commit_log import Action
 from tests.fakes.control import TrackerControl
@@ -21,6 +22,7 @@ from tests.fakes.github_people import App
 from tests.fakes.tracker import serving
 from tests.unit.trackers import keys
 from triage.storage.engine import Store
+from triage.storage.schema import tracker_labels
 from triage.trackers.base import TrackedIssue, Tracker
 from triage.trackers.github import GitHubTracker
 from triage.trackers.github_auth import (
@@ -34,6 +36,7 @@ from triage.trackers.github_auth import (
 from triage.trackers.github_auth import App as OurApp
 from triage.trackers.github_wire import Wire
 from triage.trackers.local import LocalTracker
+from triage.trackers.local_rows import label_key
 
 NUMBER: Final = "101"
 LABELS: Final = ("bug", "component:api", "good first issue")
@@ -66,11 +69,15 @@ class FarEnd(Protocol):
     async def defines(self, *labels: str) -> None:
         """Give the repository more labels."""
 
+    async def remakes(self, label: str) -> None:
+        """Delete a label that no issue has, and make one of the same name."""
+
 
 class LocalEnd:
     """The local tracker."""
 
     def __init__(self, store: Store) -> None:
+        self._store = store
         self.local = LocalTracker(store)
         self.tracker: Tracker = self.local
         # The store is one for all tests, so each has a repository of its own.
@@ -102,6 +109,13 @@ class LocalEnd:
     async def defines(self, *labels: str) -> None:
         """Give the repository more labels."""
         await self.local.seed_labels(self.repository, labels)
+
+    async def remakes(self, label: str) -> None:
+        """Delete the label's row, which no command does, and make it anew."""
+        async with self._store.write() as connection:
+            mine = tracker_labels.c.label_key == label_key(self.repository, label)
+            await connection.execute(delete(tracker_labels).where(mine))
+        await self.defines(label)
 
 
 class RemoteEnd:
@@ -139,6 +153,11 @@ class RemoteEnd:
     async def defines(self, *labels: str) -> None:
         """Give the repository more labels."""
         await self.control.define_labels(self.repository, labels)
+
+    async def remakes(self, label: str) -> None:
+        """Delete the label, and make it anew."""
+        await self.control.drop_label(self.repository, label)
+        await self.defines(label)
 
 
 class GitHubEnd(RemoteEnd):

@@ -17,8 +17,8 @@ from tests.fakes.faults import (
     refused,
 )
 from tests.unit.trackers.far_ends import NUMBER, TOKEN, GitHubEnd, issue_of
+from triage.trackers.abilities import OwnWrite, Removal
 from triage.trackers.base import TrackerRefused, TrackerUnavailable
-from triage.trackers.github_removal import Removal
 
 DELETE: dict[str, Any] = {"method": "DELETE", "path": r"/labels/[^/]+$"}
 
@@ -34,9 +34,15 @@ async def _add(end: GitHubEnd, *labels: str) -> None:
     )
 
 
-async def _remove(end: GitHubEnd, label: str = "bug", since: datetime | None = None) -> Removal:
-    return await end.over_github.remove_label(
-        end.repository, NUMBER, label, since=since or _earlier(), operation_key="undo_1"
+async def _remove(
+    end: GitHubEnd,
+    label: str = "bug",
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Removal:
+    write = OwnWrite(operation_key="op_1", since=since or _earlier(), until=until)
+    return await end.over_github.remove_own_label(
+        end.repository, NUMBER, label, write, operation_key="undo_1"
     )
 
 
@@ -73,10 +79,11 @@ async def test_what_somebody_else_put_on_stays(end: GitHubEnd) -> None:
 
 
 async def test_what_an_earlier_write_of_ours_put_on_stays(end: GitHubEnd) -> None:
-    """Only the write that is undone counts, by the time from which on it was sent."""
+    """Only the write that is undone counts, by the times between which it was sent."""
     await _add(end)
     later = datetime.now(UTC) + timedelta(seconds=5)
     assert Removal.NOT_OURS is await _remove(end, since=later)
+    assert Removal.NOT_OURS is await _remove(end, until=_earlier())
 
 
 async def test_a_label_that_is_gone_is_not_there(end: GitHubEnd) -> None:
