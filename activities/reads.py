@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NoReturn
 
@@ -17,7 +16,12 @@ from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.raw_reads import Far as Far
+from activities.raw_reads import RawRead as RawRead
+from activities.raw_reads import ReadHandler as ReadHandler
+from activities.raw_reads import TransientReadError as TransientReadError
 from activities.services import Services
+from activities.tracker_reads import TRACKER_READ_HANDLERS
 from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json
 from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, ACTIVITY_SEARCH_POLICY
@@ -27,22 +31,6 @@ from triage.policy.redaction import redact_value
 from triage.policy.rules import Rules
 from triage.policy.tools import FACT_NAMES, NormalResult, ToolResultError, ToolSpec
 from triage.storage.evidence import EvidenceRow, StoredEvidence
-
-
-@dataclass(frozen=True, slots=True)
-class RawRead:
-    """What a handler found: the value and where it stands."""
-
-    value: JsonValue
-    source: str
-    locator: str
-
-
-class TransientReadError(Exception):
-    """A read failed in a way that may pass; the tool's retry rule decides."""
-
-
-ReadHandler = Callable[[Mapping[str, JsonValue], Rules], Awaitable[RawRead]]
 
 
 async def lookup_component_owner(arguments: Mapping[str, JsonValue], rules: Rules) -> RawRead:
@@ -77,20 +65,26 @@ def read_activities(
         ValueError: a registered read tool has no handler.
     """
     specs = [spec for spec in services.tools if not spec.side_effect]
-    missing = [spec.name for spec in specs if spec.name not in handlers]
+    missing = [spec.name for spec in specs if not _has_handlers(spec, handlers)]
     if missing:
         raise ValueError(f"tools without a handler: {', '.join(missing)}")
-    return [_read_activity(services, spec, handlers[spec.name]) for spec in specs]
+    return [_read_activity(services, spec, handlers.get(spec.name)) for spec in specs]
+
+
+def _has_handlers(spec: ToolSpec, handlers: Mapping[str, ReadHandler]) -> bool:
+    asks = spec.about_issue or spec.remote is not None
+    is_there = spec.about_issue or spec.name in handlers
+    return is_there and (not asks or spec.name in TRACKER_READ_HANDLERS)
 
 
 def _read_activity(
-    services: Services, spec: ToolSpec, handler: ReadHandler
+    services: Services, spec: ToolSpec, handler: ReadHandler | None
 ) -> Callable[[ReadRequest], Awaitable[EvidenceRef]]:
     @activity.defn(name=spec.name)
     async def read(request: ReadRequest) -> EvidenceRef:
         rules = await services.pinned_rules(request.policy_digest)
         reach(Point.READ_BEFORE_TOOL)
-        found = await _run(spec, handler, request, rules)
+        found = await _run(spec, _called(services, spec, handler, request, rules), request)
         reach(Point.READ_BEFORE_KEEP)
         expires_at = services.content_expiry(rules)
         kept = await _keep(services, spec, request, found, expires_at)
@@ -100,38 +94,64 @@ def _read_activity(
     return read
 
 
+async def _called(
+    services: Services,
+    spec: ToolSpec,
+    handler: ReadHandler | None,
+    request: ReadRequest,
+    rules: Rules,
+) -> RawRead:
+    """Ask the run's tracker where the call names its issue, else this worker's own data."""
+    at = request.target
+    if at is not None:
+        far = Far(tracker=services.trackers[at.tracker], target=at)
+        return await TRACKER_READ_HANDLERS[spec.name](request.arguments, rules, far)
+    if handler is None:
+        raise ToolResultError("the call does not say which issue it is about")
+    return await handler(request.arguments, rules)
+
+
 async def _run(
-    spec: ToolSpec, handler: ReadHandler, request: ReadRequest, rules: Rules
+    spec: ToolSpec, call: Awaitable[RawRead], request: ReadRequest
 ) -> tuple[RawRead, NormalResult]:
-    """Call the handler under the tool's deadline, and translate what goes wrong.
+    """Make the call under the tool's deadline, and translate what goes wrong.
 
     Only the tool's name and a failure class leave this function: the text of a foreign error
     may hold anything.
     """
     try:
         async with asyncio.timeout(request.timeout_ms / 1_000):
-            raw = await handler(request.arguments, rules)
+            raw = await call
         return raw, spec.normalise(spec.name, redact_value(raw.value))
     except TimeoutError:
-        _fail(spec, FailureClass.TOOL_TIMEOUT, transient=True)
-    except TransientReadError:
-        _fail(spec, FailureClass.TOOL_ERROR, transient=True)
-    except ToolResultError:
-        _fail(spec, FailureClass.TOOL_ERROR, transient=False)
-    except Exception:  # noqa: BLE001 - whatever a tool raises is a tool error
-        _fail(spec, FailureClass.TOOL_ERROR, transient=False)
+        _fail(spec, request, FailureClass.TOOL_TIMEOUT, transient=True)
+    except TransientReadError as error:
+        asked = error.retry_after_seconds or 0
+        _fail(spec, request, FailureClass.TOOL_ERROR, transient=True, asked_seconds=asked)
+    except Exception:  # noqa: BLE001 - whatever else a tool raises is a tool error
+        _fail(spec, request, FailureClass.TOOL_ERROR, transient=False)
 
 
-def _fail(spec: ToolSpec, failure: FailureClass, *, transient: bool) -> NoReturn:
+def _fail(
+    spec: ToolSpec,
+    request: ReadRequest,
+    failure: FailureClass,
+    *,
+    transient: bool,
+    asked_seconds: float = 0,
+) -> NoReturn:
     """Raise the failure; a transient one is tried again after a jittered, growing pause.
 
-    Once the tool's retries have taken longer than its rule permits, it is final.
+    Once the tool's retries have taken longer than its rule permits, or the far end asks for more
+    time than that, it is final.
     """
     info = activity.info()
+    rule = spec.bounds(remote=request.target is not None).retry
     elapsed = (info.started_time - info.scheduled_time).total_seconds()
-    transient = transient and elapsed < spec.retry.max_elapsed_seconds
-    ceiling = spec.retry.backoff_seconds * 2 ** (info.attempt - 1)
-    pause = ceiling * random.uniform(0.5, 1)  # noqa: S311 - jitter, not a secret
+    transient = transient and elapsed + asked_seconds < rule.max_elapsed_seconds
+    ceiling = rule.backoff_seconds * 2 ** (info.attempt - 1)
+    # No shorter than the far end asked for; the jitter keeps workers apart.
+    pause = asked_seconds + ceiling * random.uniform(0.5, 1)  # noqa: S311 - jitter, not a secret
     raise ApplicationError(
         f"{spec.name}: {failure}",
         type=failure.value,

@@ -19,6 +19,7 @@ from triage.models.base import ModelAdapter
 from triage.models.factory import UnknownModel, build_model
 from triage.policy.rules import Rules
 from triage.storage.documents import DocumentKind
+from triage.trackers.abilities import HasFiles
 from triage.trackers.base import TrackedIssue, TrackerRefused
 
 
@@ -39,6 +40,7 @@ class RunContextActivities:
         """
         services = self._services
         name = request.model or services.default_model
+        tracker = request.context.tracker or services.default_tracker
         try:
             model = await build_model(name, load_script=services.load_script)
             rules = await services.rules.in_force()
@@ -55,13 +57,17 @@ class RunContextActivities:
         )
         reach(Point.PIN_AFTER_STORE)
         context = RunContext(
-            policy=rules.snapshot(services.tools, request.context.repository),
+            policy=rules.snapshot(
+                services.tools,
+                request.context.repository,
+                remote=isinstance(services.trackers[tracker], HasFiles),
+            ),
             provenance=await self._provenance(model, rules),
             request_digest=stored,
             content_digest=issue.content_digest,
             model=name,
             model_timeout_ms=int(services.model_timeout.total_seconds() * 1_000),
-            tracker=request.context.tracker or services.default_tracker,
+            tracker=tracker,
             author=issue.author or request.context.author or "",
             local_trust=services.local_trust,
         )

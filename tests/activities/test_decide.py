@@ -107,10 +107,12 @@ async def test_an_adapter_is_shown_the_request_the_tools_and_the_rules(asking: A
     await asking.ask(answer)
     [request] = seen
     assert (1, "ISSUE-1", ()) == (request.step, request.request.request_id, request.observations)
-    assert ["lookup_component_owner", "search_triage_policy", "apply_labels"] == [
-        tool.name for tool in request.tools
-    ]
-    assert [False, False, True] == [tool.side_effect for tool in request.tools]
+    assert [
+        ("lookup_component_owner", False),
+        ("search_triage_policy", False),
+        ("apply_labels", True),
+        ("read_issue", False),
+    ] == [(tool.name, tool.side_effect) for tool in request.tools]
     assert "security_review" in request.routes
     assert "component:api" in request.labels
 

@@ -143,15 +143,23 @@ class Rules(Contract):
         """Return the registered tools that a run may use."""
         return tuple(spec for spec in registry if spec.name not in self.tools_off)
 
-    def snapshot(self, registry: ToolRegistry, repository: str = "") -> PolicySnapshot:
-        """Return the bounded part of these rules and tools that a run in a repository reads."""
+    def snapshot(
+        self, registry: ToolRegistry, repository: str = "", *, remote: bool = False
+    ) -> PolicySnapshot:
+        """Return the bounded part of these rules and tools that a run in a repository reads.
+
+        Args:
+            registry: the tools that there are.
+            repository: the run's.
+            remote: whether its tracker is a remote one, which has the repository's files.
+        """
         by_effect: dict[str, tuple[str, ...]] = {}
         for name, effect in self.labels.items():
             by_effect[effect.value] = (*by_effect.get(effect.value, ()), name)
         snapshot = PolicySnapshot(
             routes=self.routes,
             labels=by_effect,
-            tools=tuple(spec.snapshot() for spec in self.tools(registry)),
+            tools=tuple(spec.snapshot(remote=remote) for spec in self.tools(registry)),
             mode=self.repositories.get(repository, self.mode).value,
             max_steps=self.max_steps,
             max_model_retries=self.max_model_retries,

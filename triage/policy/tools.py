@@ -8,7 +8,7 @@ argument schema, timeout, retry rule, effect class, idempotency and normaliser, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from typing import Final
 
@@ -19,6 +19,7 @@ from triage.contracts.canonical import canonical_json, clean, digest_of
 from triage.contracts.names import (
     ACTIVITY_APPLY_LABELS,
     ACTIVITY_LOOKUP_OWNER,
+    ACTIVITY_READ_ISSUE,
     ACTIVITY_SEARCH_POLICY,
 )
 from triage.contracts.payloads import ToolSnapshot
@@ -56,6 +57,14 @@ class RetryRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one call may take, and how often it is tried, where a tracker answers from afar."""
+
+    timeout_ms: int
+    retry: RetryRule
+
+
+@dataclass(frozen=True, slots=True)
 class NormalResult:
     """A tool result that the loop may use.
 
@@ -83,6 +92,8 @@ class ToolSpec:
 
     `arguments` maps each required argument to its kind; there are no optional ones.
     `timeout_ms` bounds one call. `idempotency` says that a call needs an operation id.
+    `about_issue` says that a read is about the run's issue, and asks its tracker. A read with
+    `remote` bounds asks the tracker too, within them, where that is a remote one.
     """
 
     name: str
@@ -93,6 +104,8 @@ class ToolSpec:
     effect: Effect
     idempotency: bool
     normalise: Normaliser
+    about_issue: bool = False
+    remote: Bounds | None = None
 
     @property
     def side_effect(self) -> bool:
@@ -117,14 +130,22 @@ class ToolSpec:
             "additionalProperties": False,
         }
 
-    def snapshot(self) -> ToolSnapshot:
-        """Return what a workflow needs of this tool."""
+    def bounds(self, *, remote: bool) -> Bounds:
+        """Return what one call may take, on a tracker that is remote or not."""
+        near = Bounds(self.timeout_ms, self.retry)
+        return self.remote if remote and self.remote is not None else near
+
+    def snapshot(self, *, remote: bool = False) -> ToolSnapshot:
+        """Return what a workflow needs of this tool, on a tracker that is remote or not."""
+        bounds = self.bounds(remote=remote)
         values: dict[str, object] = {
             "name": self.name,
             "arguments": {name: kind.value for name, kind in self.arguments.items()},
-            "timeout_ms": self.timeout_ms,
-            "max_attempts": self.retry.max_attempts,
+            "timeout_ms": bounds.timeout_ms,
+            "max_attempts": bounds.retry.max_attempts,
         }
+        if self.about_issue or (remote and self.remote is not None):
+            values["target"] = True
         if self.side_effect:
             values["side_effect"] = True
         if self.idempotency:
@@ -168,7 +189,8 @@ class ToolRegistry:
 
 
 def _problems(spec: ToolSpec) -> Iterator[str]:
-    missing = [part.name for part in fields(spec) if getattr(spec, part.name) is None]
+    needed = [part.name for part in fields(spec) if part.default is MISSING]
+    missing = [name for name in needed if getattr(spec, name) is None]
     if missing:
         yield f"it has no {', '.join(missing)}"
         return
@@ -177,6 +199,8 @@ def _problems(spec: ToolSpec) -> Iterator[str]:
     if not spec.arguments:
         yield "it needs an argument schema"
     if spec.timeout_ms <= 0 or spec.retry.max_attempts < 1:
+        yield "it needs a timeout and a retry rule"
+    if spec.remote and (spec.remote.timeout_ms <= 0 or spec.remote.retry.max_attempts < 1):
         yield "it needs a timeout and a retry rule"
     if spec.side_effect and not spec.idempotency:
         yield "a write needs an idempotency key"
@@ -265,6 +289,10 @@ def _is_bounded_fact(value: JsonValue) -> bool:
 
 
 LOCAL_READ = RetryRule(max_attempts=3, backoff_seconds=0.1, max_elapsed_seconds=5)
+REMOTE_READ = Bounds(
+    timeout_ms=15_000,
+    retry=RetryRule(max_attempts=4, backoff_seconds=1, max_elapsed_seconds=120),
+)
 NO_RETRY = RetryRule(max_attempts=1, backoff_seconds=0.1, max_elapsed_seconds=5)
 
 BUILTIN_TOOLS = ToolRegistry(
@@ -277,6 +305,7 @@ BUILTIN_TOOLS = ToolRegistry(
         effect=Effect.READ,
         idempotency=False,
         normalise=normalise_lookup,
+        remote=REMOTE_READ,
     ),
     ToolSpec(
         name=ACTIVITY_SEARCH_POLICY,
@@ -298,5 +327,17 @@ BUILTIN_TOOLS = ToolRegistry(
         idempotency=True,
         normalise=normalise_lookup,
     ),
+    ToolSpec(
+        name=ACTIVITY_READ_ISSUE,
+        purpose="Read the issue as it is now: its text, state, labels and content digest",
+        arguments={"issue_id": Kind.TEXT},
+        timeout_ms=1_000,
+        retry=LOCAL_READ,
+        effect=Effect.READ,
+        idempotency=False,
+        normalise=normalise_by_digest,
+        about_issue=True,
+        remote=REMOTE_READ,
+    ),
 )
-"""The tools of the production agent: two reads of local data and one write."""
+"""The tools of the production agent, as the source has them, and a read of the issue itself."""

@@ -193,7 +193,7 @@ def test_a_repository_may_have_a_mode_of_its_own() -> None:
 def test_a_tool_that_is_off_does_not_exist_for_a_run() -> None:
     """What the rules turn off is neither offered nor looked up."""
     rules = _changed(tools_off=("apply_labels",))
-    names = ["lookup_component_owner", "search_triage_policy"]
+    names = ["lookup_component_owner", "search_triage_policy", "read_issue"]
     assert names == [tool.name for tool in rules.snapshot(BUILTIN_TOOLS).tools]
     assert names == [spec.name for spec in rules.tools(BUILTIN_TOOLS)]
 

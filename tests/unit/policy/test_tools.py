@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 
 import pytest
 from hypothesis import given
@@ -28,6 +28,7 @@ from triage.policy.tools import (
     LOCAL_READ,
     MAX_LIST_ITEMS,
     NO_RETRY,
+    Bounds,
     Effect,
     Kind,
     RetryRule,
@@ -65,6 +66,8 @@ BAD_SPECS = {
     "no timeout": replace(READ, timeout_ms=0),
     "a negative timeout": replace(READ, timeout_ms=-1),
     "no attempt": replace(READ, retry=RetryRule(0, 0.1, 5)),
+    "no timeout from afar": replace(READ, remote=Bounds(0, LOCAL_READ)),
+    "no attempt from afar": replace(READ, remote=Bounds(100, RetryRule(0, 0.1, 5))),
     "a write without idempotency": replace(WRITE, idempotency=False),
     "a write that is retried": replace(WRITE, retry=LOCAL_READ),
 }
@@ -80,7 +83,7 @@ def _accepts(tool: ToolSnapshot, arguments: dict[str, JsonValue]) -> bool:
 
 
 def test_builtin_tools_are_the_sources() -> None:
-    """Names, arguments, timeouts, retry safety and effects are the source document's."""
+    """Names, arguments, timeouts, retry safety and effects are the source document's, in order."""
     actual = [
         (
             spec.name,
@@ -92,7 +95,8 @@ def test_builtin_tools_are_the_sources() -> None:
         )
         for spec in BUILTIN_TOOLS
     ]
-    assert SOURCE_TOOLS == actual
+    assert SOURCE_TOOLS == actual[: len(SOURCE_TOOLS)]
+    assert ["read_issue"] == [name for name, *_ in actual[len(SOURCE_TOOLS) :]]
 
 
 @pytest.mark.parametrize("spec", [READ, WRITE])
@@ -114,7 +118,7 @@ def test_an_incomplete_or_unsafe_tool_does_not_register(spec: ToolSpec) -> None:
     assert registry.get(spec.name) is None
 
 
-@pytest.mark.parametrize("part", [part.name for part in fields(ToolSpec)])
+@pytest.mark.parametrize("part", [p.name for p in fields(ToolSpec) if p.default is MISSING])
 def test_no_part_may_be_none(part: str) -> None:
     """Each of name, purpose, schema, timeout, retry, effect, idempotency, normaliser is needed."""
     values = {each.name: getattr(READ, each.name) for each in fields(ToolSpec)}
@@ -138,6 +142,16 @@ def test_a_registry_keeps_the_order_of_registration() -> None:
     registry = ToolRegistry(WRITE, READ)
     assert ["write_note", "read_note"] == [spec.name for spec in registry]
     assert ["write_note", "read_note"] == [spec.name for spec in registry]
+
+
+def test_a_tool_that_asks_a_remote_tracker_is_bounded_by_that() -> None:
+    """Where the tracker is remote, its bounds count and each call is told the issue."""
+    tool = replace(READ, remote=Bounds(9_000, RetryRule(4, 1, 60)))
+    near, far = tool.snapshot(), tool.snapshot(remote=True)
+    assert (100, 3, False) == (near.timeout_ms, near.max_attempts, near.target)
+    assert (9_000, 4, True) == (far.timeout_ms, far.max_attempts, far.target)
+    assert not READ.snapshot(remote=True).target
+    assert replace(READ, about_issue=True).snapshot().target
 
 
 def test_a_snapshot_says_what_a_workflow_needs() -> None:
