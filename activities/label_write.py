@@ -26,6 +26,8 @@ from activities.label_answers import (
     unknown_result,
 )
 from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
+from activities.label_sending import CALLS_A_LEASE, clock, send_labels
+from activities.label_sending import call_seconds as call_seconds
 from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
 from triage.contracts.canonical import digest_of_bytes
@@ -41,6 +43,7 @@ from triage.storage.operations import (
     Settled,
 )
 from triage.storage.transitions import OperationState
+from triage.trackers.abilities import inventory_of
 from triage.trackers.base import (
     UNCERTAIN_CODES,
     TrackedIssue,
@@ -50,9 +53,9 @@ from triage.trackers.base import (
     TrackerUnavailable,
     has_labels,
 )
+from triage.trackers.inventory import LABEL_CHANGED, Inventory
 from triage.trackers.reading import Reading, read_issue, read_labels
 
-ACTOR = "bounded-triage"
 WRITES_STOPPED = "writes are stopped"
 UNAVAILABLE = "the tracker is unavailable"
 PARTLY_DONE = "the tracker refused the write, and a part of it is done all the same"
@@ -60,9 +63,6 @@ CREATED = "a label had vanished just before, and the tracker made it anew"
 LEFT_BEHIND = "and a part of it is done"
 """Ends the reason of a write that an earlier attempt left half done, and that cannot go on."""
 UNSIGNED = "no signed approval of this operation is on record"
-CALLS_A_LEASE = 3
-"""So many calls, each as long as it may be, fit into a lease: the last look, the write, and reading
-it back."""
 
 
 class LabelWrite:
@@ -80,6 +80,7 @@ class LabelWrite:
         self._send_by = 0.0
         self._sent_before = False
         self._left = False
+        self._request_id: str | None = None
         self._tracker: Tracker = services.trackers[request.operation.target.tracker]
 
     async def run(self) -> WriteResult:
@@ -120,9 +121,9 @@ class LabelWrite:
         must(moved)
         must(await self._ledger.still_holds(self._key, epoch))
         if await self._writes_stopped():
-            return await self._take_back(epoch)
+            return await self._take_back(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
         # A process that stood still since has seen nothing of what happened meanwhile.
-        if _clock() > self._send_by:
+        if clock() > self._send_by:
             return await self._unknown(epoch, "too late to be sent")
         return await self._send(epoch)
 
@@ -131,25 +132,32 @@ class LabelWrite:
         try:
             async with asyncio.timeout(self._seconds):
                 reading = await self._reading()
-                inventory = await self._tracker.label_inventory(reading.issue.repository)
+                inventory = await inventory_of(self._tracker, reading.issue.repository)
         except TrackerRefused as error:
             return await self._refused_to_show(epoch, error.code)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
             raise later(RETRY_SECONDS) from None
-        self._send_by = _clock() + self._services.ledger.timings.lease_seconds / CALLS_A_LEASE
+        self._send_by = clock() + self._services.ledger.timings.lease_seconds / CALLS_A_LEASE
         self._left = self._sent_before and reading.is_begun
-        if reading.issue.content_digest != self._request.content_digest:
-            reason = "the issue changed after it was shown"
-            return await self._stop(epoch, reason, WriteOutcome.CONFLICT)
-        if not has_labels(inventory, self._operation.labels):
-            return await self._stop(epoch, "a label does not exist", WriteOutcome.REFUSED)
-        if reading.removed:
-            return await self._stop(epoch, "a person removed a label", WriteOutcome.REFUSED)
+        if (objection := self._objection(reading, inventory)) is not None:
+            return await self._stop(epoch, *objection)
         if await self._writes_stopped():
             return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
         self._before = reading.issue.labels
         # A part may be there already: the tracker need not be asked for that again.
         self._labels = reading.missing or self._operation.labels
+        return None
+
+    def _objection(self, reading: Reading, inventory: Inventory) -> tuple[str, WriteOutcome] | None:
+        """Say what of the issue, or of the repository's labels, speaks against the write."""
+        if reading.issue.content_digest != self._request.content_digest:
+            return "the issue changed after it was shown", WriteOutcome.CONFLICT
+        if changed := inventory.change(self._operation.label_ids or {}):
+            return changed.value, WriteOutcome.CONFLICT
+        if not has_labels(inventory.names, self._operation.labels):
+            return "a label does not exist", WriteOutcome.REFUSED
+        if reading.removed:
+            return "a person removed a label", WriteOutcome.REFUSED
         return None
 
     async def _refused_to_show(self, epoch: int, code: str) -> WriteResult:
@@ -162,20 +170,19 @@ class LabelWrite:
         """Read the switch; a switch that cannot be read ends the attempt, with nothing sent."""
         return await self._services.switches.writes_stopped(self._request.tenant)
 
-    async def _take_back(self, epoch: int) -> WriteResult:
+    async def _take_back(self, epoch: int, why: str, outcome: WriteOutcome) -> WriteResult:
         """Undo a dispatch after which nothing was sent, nor can be by anybody under this epoch.
 
         It ends as it would have a moment earlier: given up. `failed` would forbid a newer version
         of the run to try again with an approval of its own.
         """
-        why = WRITES_STOPPED
         if self._left:
             return await self._leave_dispatched(epoch, why)
         moved = await self._ledger.release(self._key, epoch, retry_after_seconds=0, reason=why)
         must(moved)
         if moved.state is OperationState.FAILED:
             return WriteResult(outcome=WriteOutcome.FAILED, detail=why)
-        return await self._stop(epoch, why, WriteOutcome.REFUSED)
+        return await self._stop(epoch, why, outcome)
 
     async def _stop(
         self, epoch: int, reason: str, outcome: WriteOutcome, owner: str | None = None
@@ -199,18 +206,13 @@ class LabelWrite:
 
     async def _send(self, epoch: int) -> WriteResult:
         """Call the tracker once; what is not answered is unknown, never failed."""
-        target = self._operation.target
         reach(Point.WRITE_BEFORE_SEND)
         try:
             async with asyncio.timeout(self._seconds):
-                sent = await self._tracker.add_labels(
-                    target.repository,
-                    target.issue,
-                    self._labels,
-                    by=ACTOR,
-                    operation_key=self._key,
-                )
+                sent = await send_labels(self._tracker, self._operation, self._labels, self._key)
         except TrackerRefused as error:
+            if error.code == LABEL_CHANGED:
+                return await self._take_back(epoch, str(error), WriteOutcome.CONFLICT)
             if error.code in UNCERTAIN_CODES:
                 return await self._read_back(epoch, error.code)
             return await self._failed(epoch, error.code)
@@ -218,6 +220,7 @@ class LabelWrite:
             return await self._unavailable(epoch, error)
         except (TimeoutError, TrackerTimeout):
             return await self._unknown(epoch)
+        self._request_id = sent.request_id
         reach(Point.WRITE_AFTER_SEND)
         if sent.refused and not sent.added:
             return await self._failed(epoch, "the tracker refused a label")
@@ -380,16 +383,11 @@ class LabelWrite:
 
     def _receipt(self, epoch: int, how: How, before: tuple[str, ...], issue: TrackedIssue) -> bytes:
         return write_receipt(
-            self._request, self._key, epoch=epoch, how=how, before=before, after=issue.labels
+            self._request,
+            self._key,
+            epoch=epoch,
+            how=how,
+            before=before,
+            after=issue.labels,
+            request_id=self._request_id,
         )
-
-
-def call_seconds(services: Services, request: WriteRequest) -> float:
-    """How long one call may take: enough on a busy machine, and no longer than the lease bears."""
-    seconds = max(request.timeout_ms / 1_000, services.write_timeout.total_seconds())
-    return min(seconds, services.ledger.timings.lease_seconds / CALLS_A_LEASE)
-
-
-def _clock() -> float:
-    """Return the time in seconds, by a clock that nobody sets."""
-    return asyncio.get_running_loop().time()

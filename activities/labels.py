@@ -17,13 +17,17 @@ from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_APPLY_LABELS, ACTIVITY_PREVIEW_OPERATION
 from triage.contracts.payloads import Preview, PreviewRequest, WriteRequest, WriteResult
 from triage.faults import Point, reach
+from triage.trackers.abilities import inventory_of
 from triage.trackers.base import (
     GONE_CODES,
+    MAX_LABELS,
     IssueNotFound,
+    LabelPresence,
     TrackerRefused,
     has_labels,
     with_labels,
 )
+from triage.trackers.inventory import Inventory
 
 
 class PreviewActivities:
@@ -57,14 +61,36 @@ class PreviewActivities:
         issue = await tracker.get_issue(target.repository, target.issue)
         if isinstance(issue, IssueNotFound):
             return Preview(gone=True)
-        inventory = await tracker.label_inventory(target.repository)
+        inventory = await inventory_of(tracker, target.repository)
+        places = await tracker.label_presence(target.repository, target.issue, request.labels)
         reach(Point.PREVIEW_AFTER_LOOK)
-        return Preview(
+        if isinstance(places, IssueNotFound):
+            return Preview(gone=True)
+        after = with_labels(issue.labels, request.labels, inventory.names)
+        shown = Preview(
             labels_before=tuple(sorted(issue.labels)),
-            labels_after=tuple(sorted(with_labels(issue.labels, request.labels, inventory))),
-            missing=tuple(x for x in request.labels if not has_labels(inventory, [x])),
+            labels_after=tuple(sorted(after)),
+            missing=tuple(x for x in request.labels if not has_labels(inventory.names, [x])),
             content_digest=issue.content_digest,
         )
+        return shown.model_copy(update=_unusual(request, inventory, places, len(after)))
+
+
+def _unusual(
+    request: PreviewRequest,
+    inventory: Inventory,
+    places: tuple[LabelPresence, ...],
+    count: int,
+) -> dict[str, object]:
+    """Return what else there is to say: only that is written into the run's history."""
+    pairs = zip(request.labels, places, strict=True)
+    removed = tuple(name for name, place in pairs if place is LabelPresence.REMOVED_BY_PERSON)
+    found: dict[str, object] = {
+        "removed": removed,
+        "too_many": count > MAX_LABELS,
+        "label_ids": inventory.ids(request.labels) if inventory.has_ids else {},
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 class LabelActivities:

@@ -20,6 +20,7 @@ def write_receipt(
     how: How,
     before: Sequence[str],
     after: Sequence[str],
+    request_id: str | None = None,
 ) -> bytes:
     """Return the receipt of what was asked for: see `Receipt.to_bytes`."""
     operation, approval = request.operation, request.approval
@@ -38,6 +39,7 @@ def write_receipt(
         approver=approval.approver,
         approved_by=approval.source,
         approval_digest=operation.approval_digest,
+        request_id=request_id,
     )
     return receipt.to_bytes()
 

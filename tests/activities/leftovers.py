@@ -10,7 +10,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowHandle
 
 from activities.label_rows import operation_key
-from activities.label_write import ACTOR
+from activities.label_sending import ACTOR
 from activities.services import Services
 from activities.sweeper import Outcome, Sweeper, Swept
 from triage.contracts.canonical import canonical_json, digest_of, short_hash

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -47,6 +48,12 @@ class Far:
         """An approved write on the issue as it is now."""
         digest = (await issue_of(self.end)).content_digest
         return write_request(*labels).model_copy(update={"content_digest": digest})
+
+    async def pinned(self, *labels: str) -> WriteRequest:
+        """An approved write of labels that were shown with their ids."""
+        request, ids = await self.request(*labels), (await self.preview(*labels)).label_ids
+        operation = request.operation.model_copy(update={"label_ids": ids})
+        return request.model_copy(update={"operation": operation})
 
     async def write(self, request: WriteRequest) -> WriteResult:
         """Make attempts until one has an answer."""
@@ -213,3 +220,66 @@ async def test_a_receipt_names_the_labels_as_the_issue_shows_them(far: Far) -> N
     assert receipt is not None
     assert b'"before":["good first issue"]' in receipt
     assert b'"after":["bug","good first issue"]' in receipt
+
+
+async def test_a_preview_names_labels_by_id(far: Far) -> None:
+    """What a reviewer is shown is pinned: the ids belong to the names that were proposed."""
+    shown = await far.preview("BUG", "component:api")
+    issue = await far.pinned("BUG", "component:api")
+    assert issue.operation.label_ids == shown.label_ids
+    assert ({"BUG", "component:api"}, None, None) == (
+        set(shown.label_ids or {}),
+        shown.removed,
+        shown.too_many,
+    )
+
+
+async def test_a_preview_tells_what_a_person_took_off(far: Far) -> None:
+    """So the run asks nobody for a label that somebody did not want."""
+    await far.end.adds("bug")
+    await far.end.removes("bug")
+    assert ("bug",) == (await far.preview("bug", "component:api")).removed
+
+
+@pytest.mark.parametrize("how", ["made again", "renamed"])
+async def test_a_label_that_changed_after_it_was_shown_is_a_conflict(far: Far, how: str) -> None:
+    """Another label under the approved name, or the approved one under another: nothing is sent."""
+    request = await far.pinned("bug", "component:api")
+    if how == "renamed":
+        await far.end.control.act(
+            Action.LABEL_RENAMED, "acme/shop", label="bug", data={"to": "defect"}
+        )
+        await far.end.defines("bug")
+    else:
+        await far.end.remakes("bug")
+    for _ in range(2):
+        result = await far.write(request)
+        assert WriteOutcome.CONFLICT is result.outcome
+        assert how in result.detail
+    assert S.CANCELLED is (await far.record(request)).state
+    assert [] == await far.end.control.requests("POST")
+
+
+async def test_a_label_that_changes_in_the_last_moment_is_a_conflict(far: Far) -> None:
+    """Also after our last look: the tracker compares once more, right before the request."""
+    request = await far.pinned("bug")
+    await far.end.control.plan(Fault(method="GET", path="/labels$", skip=1, after_ms=300))
+    writing = asyncio.create_task(far.write(request))
+    # After the last look's inventory; the write's own looks begin with the issue again.
+    await far.end.control.requested("GET", count=6)
+    await far.end.remakes("bug")
+    result = await writing
+    assert (WriteOutcome.CONFLICT, S.CANCELLED) == (
+        result.outcome,
+        (await far.record(request)).state,
+    )
+    assert () == (await issue_of(far.end)).labels
+
+
+async def test_a_receipt_names_github_s_own_request(far: Far) -> None:
+    """Whoever asks GitHub about a write can say which request it was."""
+    request = await far.pinned("bug")
+    assert WriteOutcome.APPLIED is (await far.write(request)).outcome
+    [sent] = await far.end.control.requests("POST")
+    receipt = json.loads((await far.record(request)).receipt or b"{}")
+    assert sent["id"] == receipt["request_id"]

@@ -25,7 +25,7 @@ from activities.approvals import ApprovalActivities
 from activities.decide import DecideActivities
 from activities.guard import FailureGuard
 from activities.incidents import IncidentActivities
-from activities.label_write import ACTOR
+from activities.label_sending import ACTOR
 from activities.labels import LabelActivities, PreviewActivities
 from activities.reads import READ_HANDLERS, ReadHandler, read_activities
 from activities.run_context import RunContextActivities

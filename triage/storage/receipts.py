@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.storage.schema import MAX_RECEIPT_BYTES
 
-How = Literal["applied_by_us", "already_present", "readback", "removed_by_person"]
+How = Literal["applied_by_us", "already_present", "readback", "removed_by_person", "taken_off"]
 _SHRINKABLE: Final = ("before", "after", "labels")
 
 
@@ -35,6 +35,8 @@ class Receipt:
         approver: who approved it.
         approved_by: how the approval arrived.
         approval_digest: over everything the reviewer saw.
+        request_id: the tracker's own name for the request, where it gave one.
+        undoes: the operation whose labels were taken off, if that is what was done.
     """
 
     operation_key: str
@@ -51,6 +53,8 @@ class Receipt:
     approver: str | None
     approved_by: str | None
     approval_digest: str | None
+    request_id: str | None = None
+    undoes: str | None = None
 
     def to_bytes(self) -> bytes:
         """Return the receipt as canonical JSON of at most 4 KiB.
@@ -66,7 +70,8 @@ class Receipt:
         return canonical_json(document)
 
     def _document(self) -> dict[str, Any]:
-        return {
+        more = {"request_id": self.request_id, "undoes": self.undoes}
+        return {name: value for name, value in more.items() if value is not None} | {
             "operation_key": self.operation_key,
             "operation_id": self.operation_id,
             "version": self.version,

@@ -1,0 +1,50 @@
+"""The one call that writes: which labels, as whom, held to the ids that were approved."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from activities.services import Services
+from triage.contracts.payloads import Operation, WriteRequest
+from triage.trackers.abilities import HasLabelIds
+from triage.trackers.base import LabelsAdded, Tracker
+
+ACTOR = "bounded-triage"
+CALLS_A_LEASE = 3
+"""So many calls, each as long as it may be, fit into a lease: the last look, the write, and reading
+it back."""
+
+
+async def send_labels(
+    tracker: Tracker, operation: Operation, labels: Sequence[str], operation_key: str
+) -> LabelsAdded:
+    """Add labels to the operation's issue, once; raises what `Tracker.add_labels` raises.
+
+    Where the labels were shown with their ids, and the tracker has some, it adds no others.
+    """
+    at, pinned = operation.target, operation.label_ids
+    if pinned and isinstance(tracker, HasLabelIds):
+        wanted = {name: id_ for name, id_ in pinned.items() if name in operation.labels}
+        return await tracker.add_labels(
+            at.repository,
+            at.issue,
+            labels,
+            by=ACTOR,
+            operation_key=operation_key,
+            pinned=wanted,
+        )
+    return await tracker.add_labels(
+        at.repository, at.issue, labels, by=ACTOR, operation_key=operation_key
+    )
+
+
+def call_seconds(services: Services, request: WriteRequest) -> float:
+    """How long one call may take: enough on a busy machine, and no longer than the lease bears."""
+    seconds = max(request.timeout_ms / 1_000, services.write_timeout.total_seconds())
+    return min(seconds, services.ledger.timings.lease_seconds / CALLS_A_LEASE)
+
+
+def clock() -> float:
+    """Return the time in seconds, by a clock that nobody sets."""
+    return asyncio.get_running_loop().time()
