@@ -32,6 +32,8 @@ from activities.sweeper import Sweeper, sweeping
 from triage import connection, logs
 from triage.contracts.names import writes_queue
 from triage.leaving import end_within
+from triage.models.factory import preload
+from triage.models.llm_setup import LlmSetup
 from triage.policy.rules_file import RulesFileError
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.replay import replay_files
@@ -72,6 +74,8 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         rules = RulesSource(RulesPlace.of(settings), BUILTIN_TOOLS, Acceptances(store))
         # Whoever starts a worker is told at once of rules that cannot be used.
         await rules.in_force()
+        llm = LlmSetup.of(settings)
+        preload(llm)
         yield Services(
             store=store,
             documents=DocumentStore(store),
@@ -88,6 +92,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
             default_model=settings.model,
             default_tracker=settings.tracker,
             local_trust=bool(settings.local_trust),
+            llm=llm,
             keyring=KeyringFile(settings.keyring),
             approval_skew=timedelta(seconds=settings.approval_skew_seconds),
             retention=timedelta(days=settings.evidence_retention_days),

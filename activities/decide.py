@@ -10,17 +10,27 @@ import asyncio
 
 from temporalio import activity
 
+from activities import paid_calls
 from activities.model_words import without_secrets
 from activities.services import Services
 from triage.contracts.base import ContractError
 from triage.contracts.canonical import canonical_json, clean, parse_json
 from triage.contracts.decision import MAX_DECISION_BYTES
+from triage.contracts.model_faults import ModelFault
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult
 from triage.contracts.request import TriageRequest
 from triage.faults import Point, reach
-from triage.models.base import ModelAdapter, ModelRequest, Observation, ToolDescription
-from triage.models.factory import MissingScript, build_model
+from triage.models.base import (
+    ModelAdapter,
+    ModelRequest,
+    Observation,
+    PaidModel,
+    ToolDescription,
+)
+from triage.models.factory import MissingScript, NoKey
+from triage.models.outcomes import failed
+from triage.policy.rules import Rules
 from triage.policy.tools import ToolSpec
 from triage.storage.documents import Document, DocumentKind
 from triage.storage.evidence import StoredEvidence
@@ -41,17 +51,31 @@ class DecideActivities:
         if not isinstance(stored, Document):
             return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
         try:
-            model = await build_model(request.model, load_script=self._services.load_script)
+            model = await self._services.build_model(request.model)
         except MissingScript:
             return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
-        question = await self._model_request(request, stored)
+        except NoKey:
+            # It was there when the run began, or on the worker that began it.
+            return failed(ModelFault.AUTH)
+        rules = await self._services.pinned_rules(request.policy_digest)
+        question = await self._model_request(request, stored, rules)
         reach(Point.DECIDE_BEFORE_MODEL)
-        answer = await self._ask(model, question)
+        answer = await self._answer(model, question, request, rules)
         reach(Point.DECIDE_AFTER_MODEL)
         return answer
 
-    async def _model_request(self, request: DecideRequest, stored: Document) -> ModelRequest:
-        rules = await self._services.pinned_rules(request.policy_digest)
+    async def _answer(
+        self, model: ModelAdapter, question: ModelRequest, request: DecideRequest, rules: Rules
+    ) -> DecideResult:
+        if not isinstance(model, PaidModel):
+            return await self._ask(model, question)
+        result = await paid_calls.call(self._services, model, question, request, rules)
+        checked = _checked(result)
+        return checked if checked is result else checked.model_copy(update={"usage": result.usage})
+
+    async def _model_request(
+        self, request: DecideRequest, stored: Document, rules: Rules
+    ) -> ModelRequest:
         rows = await self._services.evidence.load(request.scope, before_version=request.version)
         return ModelRequest(
             step=request.step,
@@ -60,6 +84,7 @@ class DecideActivities:
             tools=tuple(map(_description, rules.tools(self._services.tools))),
             routes=rules.routes,
             labels=rules.proposable_labels(),
+            correction=request.correction,
         )
 
     async def _ask(self, model: ModelAdapter, request: ModelRequest) -> DecideResult:

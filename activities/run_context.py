@@ -5,20 +5,25 @@ A local activity: it may run twice, and storing the same things again changes no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
+
 from temporalio import activity
 
 from activities.far_end import look
 from activities.inheritance import NothingToContinueError, inherit
 from activities.security import marked
-from activities.services import Services
+from activities.services import SHARED, Services
 from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
-from triage.contracts.payloads import PinRequest, Provenance, RunContext
+from triage.contracts.payloads import EvidenceRef, PinRequest, Provenance, RunContext
 from triage.faults import Point, reach
-from triage.models.base import ModelAdapter
-from triage.models.factory import UnknownModel, build_model
+from triage.models.base import ModelAdapter, PaidModel
+from triage.models.factory import UnknownModel
+from triage.models.llm_prompt import prompt_body
 from triage.policy.rules import Rules
 from triage.storage.documents import DocumentKind
+from triage.storage.spending import Account
 from triage.trackers.abilities import HasFiles
 from triage.trackers.base import TrackedIssue, TrackerRefused
 
@@ -42,8 +47,8 @@ class RunContextActivities:
         name = request.model or services.default_model
         tracker = request.context.tracker or services.default_tracker
         try:
-            model = await build_model(name, load_script=services.load_script)
             rules = await services.rules.in_force()
+            models = [await services.build_model(each) for each in (name, *rules.fallback_models)]
             issue = await look(self._issue(request, rules))
             reach(Point.PIN_AFTER_ADMIT)
             inherited = await inherit(services, request)
@@ -62,20 +67,18 @@ class RunContextActivities:
                 request.context.repository,
                 remote=isinstance(services.trackers[tracker], HasFiles),
             ),
-            provenance=await self._provenance(model, rules),
+            provenance=await self._provenance(models, rules),
             request_digest=stored,
             content_digest=issue.content_digest,
             model=name,
-            model_timeout_ms=int(services.model_timeout.total_seconds() * 1_000),
+            model_timeout_ms=int(self._timeout(models).total_seconds() * 1_000),
             tracker=tracker,
             author=issue.author or request.context.author or "",
             local_trust=services.local_trust,
         )
-        more: dict[str, object] = {"inherited": inherited} if inherited else {}
-        claimed = request.context.author or ""
-        if claimed not in {"", context.author}:
-            more["claimed_author"] = claimed
-        return marked(context.model_copy(update=more) if more else context, request, rules)
+        if context.provenance.prompt:
+            await self._charge_to(request, context)
+        return marked(_with_what_is_unusual(context, request, inherited), request, rules)
 
     async def _issue(self, request: PinRequest, rules: Rules) -> TrackedIssue:
         """Find the run's issue; a tracker that keeps issues itself registers an unknown one."""
@@ -93,12 +96,39 @@ class RunContextActivities:
             labels=tuple(rules.labels),
         )
 
-    async def _provenance(self, model: ModelAdapter, rules: Rules) -> Provenance:
+    async def _provenance(self, models: Sequence[ModelAdapter], rules: Rules) -> Provenance:
+        paid = next((model for model in models if isinstance(model, PaidModel)), None)
         return Provenance(
             orchestrator=self._services.orchestrator,
             policy=await self._services.pin_rules(rules),
-            prompt="",
-            prices="",
+            prompt=await self._pin_prompt() if paid else "",
+            prices=paid.prices if paid else "",
             tools=self._services.tools.digest(),
-            model=f"{model.name}@{model.revision}",
+            model=", then ".join(f"{model.name}@{model.revision}" for model in models),
         )
+
+    async def _pin_prompt(self) -> str:
+        """Store the prompt by its digest, and return it; storing it again changes nothing."""
+        return await self._services.documents.put(SHARED, DocumentKind.PROMPT, prompt_body())
+
+    async def _charge_to(self, request: PinRequest, context: RunContext) -> None:
+        """Note whom the run's calls are charged to."""
+        where = request.context
+        account = Account.of(where.tenant, context.tracker, where.repository, context.author)
+        await self._services.spending.open_account(request.scope, account)
+
+    def _timeout(self, models: Sequence[ModelAdapter]) -> timedelta:
+        """Return what one call may take, of whichever model is asked."""
+        paid = (model.timeout for model in models if isinstance(model, PaidModel))
+        return max((self._services.model_timeout, *paid))
+
+
+def _with_what_is_unusual(
+    context: RunContext, request: PinRequest, inherited: Sequence[EvidenceRef]
+) -> RunContext:
+    """Add what most runs do not have, so that no history holds it for nothing."""
+    more: dict[str, object] = {"inherited": tuple(inherited)} if inherited else {}
+    claimed = request.context.author or ""
+    if claimed not in {"", context.author}:
+        more["claimed_author"] = claimed
+    return context.model_copy(update=more) if more else context

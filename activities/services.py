@@ -13,6 +13,9 @@ from pydantic import JsonValue, ValidationError
 from activities.rules_source import RulesInForce
 from triage.contracts.base import ContractError
 from triage.contracts.canonical import parse_json
+from triage.models.base import ModelAdapter
+from triage.models.factory import build_model
+from triage.models.llm_setup import LlmSetup
 from triage.policy.rules import Rules
 from triage.policy.tools import ToolRegistry
 from triage.signing.files import KeyringFile
@@ -20,6 +23,7 @@ from triage.storage.documents import Document, DocumentKind, DocumentStore
 from triage.storage.engine import Store
 from triage.storage.evidence import EvidenceStore
 from triage.storage.ledger import Ledger
+from triage.storage.spending import Spending
 from triage.storage.switches import Switches
 from triage.trackers.base import Tracker
 
@@ -46,6 +50,7 @@ class Services:
     local_trust: bool
     keyring: KeyringFile
     approval_skew: timedelta = timedelta(0)
+    llm: LlmSetup = field(default_factory=LlmSetup)
     model_timeout: timedelta = timedelta(seconds=5)
     retention: timedelta = timedelta(days=30)
     write_timeout: timedelta = timedelta(seconds=20)
@@ -57,6 +62,19 @@ class Services:
     def switches(self) -> Switches:
         """What stops writes; every question reads it anew."""
         return Switches(self.store)
+
+    @property
+    def spending(self) -> Spending:
+        """What calls of models cost."""
+        return Spending(self.store)
+
+    async def build_model(self, name: str) -> ModelAdapter:
+        """Return the model that goes by a name.
+
+        Raises:
+            UnknownModel: there is none, or this worker cannot ask it.
+        """
+        return await build_model(name, load_script=self.load_script, llm=self.llm)
 
     def content_expiry(self, rules: Rules | None = None) -> datetime:
         """Return when content that is stored now may be removed; a run's rules may say sooner."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from triage.models.factory import KINDS, known_names
+from triage.models.llm_setup import PROVIDERS, endpoint_of
+from triage.models.prices import PricesError, load_prices
 from triage.settings import Settings, SettingsError
 
 
@@ -26,6 +28,13 @@ def check_supported(settings: Settings) -> None:
 def _problems(settings: Settings) -> Iterator[str]:
     if settings.model.partition(":")[0] not in KINDS:
         yield f"TRIAGE_MODEL: is not built in yet; set it to one of {known_names()}"
+    provider = settings.model.partition(":")[0]
+    if provider in PROVIDERS and not endpoint_of(settings, provider).is_usable:
+        yield f"TRIAGE_MODEL_API_KEY: {provider}'s models need a key; set it to that of the API"
+    try:
+        load_prices(settings.model_prices)
+    except PricesError as error:
+        yield f"TRIAGE_MODEL_PRICES: {error}; correct it"
     if settings.tracker == "github":
         # What speaks HTTP is slow to load.
         from triage.trackers.github_setup import problems  # noqa: PLC0415 - see above

@@ -50,12 +50,16 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Response:
-    """One answer; `sent_as` says how it is to reach the client."""
+    """One answer; `sent_as` says how it is to reach the client, and `phrase` what its status is.
+
+    A header that is empty is left out.
+    """
 
     status: int = 200
     body: bytes = b"{}"
     headers: dict[str, str] = field(default_factory=dict)
     sent_as: Fault = field(default_factory=Fault)
+    phrase: str = ""
 
     @classmethod
     def of(
@@ -75,8 +79,12 @@ class Response:
             "Connection": "close",
             **self.headers,
         }
-        phrase = HTTPStatus(self.status).phrase
-        lines = [f"HTTP/1.1 {self.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]
+        known = {status.value: status.phrase for status in HTTPStatus}
+        phrase = self.phrase or known.get(self.status, "Unknown")
+        lines = [
+            f"HTTP/1.1 {self.status} {phrase}",
+            *(f"{k}: {v}" for k, v in headers.items() if v),
+        ]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
 

@@ -23,28 +23,42 @@ from pydantic import JsonValue
 from temporalio.client import Client
 
 import worker
-from activities import decide
-from activities.decide import DecideActivities
+from activities import services as services_module
 from triage.contracts.payloads import DecideOutcome, DecideResult, Usage
 from triage.converter import data_converter
-from triage.models.base import ModelAdapter, ModelRequest
+from triage.faults import Point, arm
+from triage.models.base import ModelAdapter, ModelRequest, PaidAnswer, PaidModel
+from triage.models.prices import Price
+from triage.models.quotes import Quote
 from triage.settings import Settings
 
 READY: Final = "ready"
 BILL: Final = "bill.txt"
 TOKENS: Final = 100
+RESERVED: Final = 150
 
 
-class Billed:
+class Billed(PaidModel):
     """A provider that never says the same thing twice, and writes down each call that it serves."""
 
     name = "billed"
     revision = "1"
+    prompt = "the prompt"
+    prices = "the prices"
+    timeout = timedelta(seconds=1)
 
     def __init__(self, bill: Path) -> None:
         self._bill = bill
 
+    def quote(self, request: ModelRequest) -> Quote:
+        """Reserve more than a call uses."""
+        return Quote(RESERVED - 1, 1, Price(input=0, output=0))
+
     async def decide(self, request: ModelRequest) -> DecideResult:
+        """Answer without a reservation."""
+        return (await self.ask(request, self.quote(request))).result
+
+    async def ask(self, request: ModelRequest, quote: Quote) -> PaidAnswer:
         """Hand the issue over, in words that name the call."""
         with self._bill.open("a", encoding="utf-8") as file:
             file.write(f"step {request.step}\n")
@@ -55,8 +69,8 @@ class Billed:
             "reason": f"the answer of call {call}",
             "evidence_ids": [],
         }
-        usage = Usage(tokens=TOKENS)
-        return DecideResult(outcome=DecideOutcome.DECISION, decision=decision, usage=usage)
+        result = DecideResult(outcome=DecideOutcome.DECISION, decision=decision)
+        return PaidAnswer(result, Usage(tokens=TOKENS))
 
 
 async def serve(address: str, queue: str, home: Path, *, dies: bool) -> None:
@@ -65,22 +79,19 @@ async def serve(address: str, queue: str, home: Path, *, dies: bool) -> None:
         home=home, task_queue=queue, local_trust=True, model="rules", tracker="local"
     ).model_copy(update={"sticky_timeout_seconds": 1.0})
     client = await Client.connect(address, data_converter=data_converter)
-    ask = DecideActivities._ask
 
     async def build(*_: object, **__: object) -> ModelAdapter:
         return Billed(home / BILL)
 
-    async def asked(self: DecideActivities, model: ModelAdapter, request: ModelRequest) -> object:
-        result = await ask(self, model, request)
-        if dies:
+    def reached(point: Point, _subject: str) -> None:
+        if dies and point is Point.DECIDE_AFTER_MODEL:
             os.kill(os.getpid(), signal.SIGKILL)
-        return result
 
     async with worker.open_services(settings) as opened, AsyncExitStack() as running:
         # The shorter it is, the sooner the server finds that an attempt is lost.
         services = replace(opened, model_timeout=timedelta(seconds=1))
-        running.enter_context(mock.patch.object(decide, "build_model", build))
-        running.enter_context(mock.patch.object(DecideActivities, "_ask", asked))
+        running.enter_context(mock.patch.object(services_module, "build_model", build))
+        running.callback(arm(reached))
         for part in worker.build_workers(client, settings, services):
             await running.enter_async_context(part)
         print(READY, flush=True)  # noqa: T201 - whoever started it waits

@@ -16,7 +16,11 @@ ROOT = Path(__file__).parents[2]
 LOCKS = ("requirements.lock", "requirements-runtime.lock", "requirements-uv.txt")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES = ("activities", "triage", "workflows")
-DATA = {"fixtures": "triage/_fixtures", "triage/storage": "triage/storage"}
+DATA = {
+    "fixtures": "triage/_fixtures",
+    "triage/models": "triage/models",
+    "triage/storage": "triage/storage",
+}
 
 
 def _pins(lock: str) -> dict[str, str]:

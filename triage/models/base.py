@@ -6,13 +6,17 @@ workflow parses the answer, and deterministic code decides what happens.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from triage.contracts.base import Contract
-from triage.contracts.payloads import DecideResult
+from triage.contracts.payloads import DecideResult, Usage
 from triage.contracts.request import TriageRequest
+from triage.models.quotes import Quote
 
 
 class ToolDescription(Contract):
@@ -39,7 +43,10 @@ class Observation(Contract):
 
 
 class ModelRequest(Contract):
-    """Everything an adapter may look at. All text in `request` and `observations` is untrusted."""
+    """Everything an adapter may look at. All text in `request` and `observations` is untrusted.
+
+    `correction` says in our words what was wrong with the answer before; None if nothing was.
+    """
 
     step: int
     request: TriageRequest
@@ -47,6 +54,7 @@ class ModelRequest(Contract):
     tools: tuple[ToolDescription, ...]
     routes: tuple[str, ...]
     labels: tuple[str, ...]
+    correction: str | None = None
 
 
 class ModelAdapter(Protocol):
@@ -64,3 +72,48 @@ class ModelAdapter(Protocol):
         The adapter keeps its own deadline and never raises for what a provider did.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class PaidAnswer:
+    """What came of a call that may have cost something.
+
+    Attributes:
+        result: the outcome; its `usage` is not looked at.
+        used: what the provider says that it used; None if it says nothing that can be believed.
+        was_sent: False only where it is certain that nothing has left this machine.
+    """
+
+    result: DecideResult
+    used: Usage | None = None
+    was_sent: bool = True
+
+
+class PaidModel(ABC):
+    """A model that costs something, so that each call is reserved before it is made.
+
+    Attributes:
+        name: as options and settings give it.
+        revision: what else shapes its answers.
+        prompt: the digest of what it is told beside the data.
+        prices: which tables it is charged by.
+        timeout: what one call may take, from the connection to the last byte.
+    """
+
+    name: str
+    revision: str
+    prompt: str
+    prices: str
+    timeout: timedelta
+
+    @abstractmethod
+    def quote(self, request: ModelRequest) -> Quote:
+        """Return what this call may use at most."""
+
+    @abstractmethod
+    async def ask(self, request: ModelRequest, quote: Quote) -> PaidAnswer:
+        """Make one call, of at most `quote.output_tokens`; what went wrong is in the answer."""
+
+    @abstractmethod
+    async def decide(self, request: ModelRequest) -> DecideResult:
+        """Make a call that nothing is reserved for: only for who has no budget."""

@@ -1,7 +1,8 @@
 """From the name of a model, as options and settings give it, to an adapter.
 
 Why it exists: a model's name comes from outside, so it is looked up in one table and never
-imported. A new kind of model is one entry of `KINDS`.
+imported. A new kind of model is one entry of `KINDS`; one behind an API is a module that says how
+it is spoken to, and its lines in `_SPOKEN` and `KINDS`.
 """
 
 from __future__ import annotations
@@ -9,13 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
 from triage.models.base import ModelAdapter
+from triage.models.llm_setup import ANTHROPIC, OPENAI, LlmSetup
 from triage.models.recorded import RecordedModel
 from triage.models.rules import RulesModel
+
+if TYPE_CHECKING:
+    from triage.models.llm import Provider
 
 LoadScript = Callable[[str], Awaitable[Sequence[JsonValue] | None]]
 """Returns the script that is stored under a ``sha256:…`` digest, or None if there is none."""
@@ -32,6 +38,18 @@ class MissingScript(UnknownModel):
     """The name is that of a recorded model, but its script is not stored."""
 
 
+class NoKey(UnknownModel):
+    """The provider of this model cannot be asked: the message says which setting is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What models are built with: where scripts are, and how providers are reached."""
+
+    load_script: LoadScript
+    llm: LlmSetup
+
+
 @dataclass(frozen=True, slots=True)
 class ModelKind:
     """A kind of model: how its name is written and how it is built.
@@ -40,29 +58,69 @@ class ModelKind:
     """
 
     usage: str
-    build: Callable[[str, LoadScript], Awaitable[ModelAdapter]]
+    build: Callable[[str, Means], Awaitable[ModelAdapter]]
 
 
-async def _rules(argument: str, _load_script: LoadScript) -> ModelAdapter:
+async def _rules(argument: str, _means: Means) -> ModelAdapter:
     if argument:
         raise UnknownModel("model 'rules' takes no argument")
     return RulesModel()
 
 
-async def _recorded(argument: str, load_script: LoadScript) -> ModelAdapter:
+async def _recorded(argument: str, means: Means) -> ModelAdapter:
     match = _DIGEST.fullmatch(argument)
     if match is None:
         raise UnknownModel("model 'recorded' needs the sha256 digest of its script")
-    script = await load_script(f"sha256:{match[1]}")
+    script = await means.load_script(f"sha256:{match[1]}")
     if script is None:
         raise MissingScript("no script is stored under the digest of this recorded model")
     return RecordedModel(script)
 
 
+def _behind_api(provider: str) -> Callable[[str, Means], Awaitable[ModelAdapter]]:
+    async def build(argument: str, means: Means) -> ModelAdapter:
+        if not argument:
+            raise UnknownModel(f"model '{provider}' needs the name of a model: {provider}:NAME")
+        if not means.llm.endpoint(provider).is_usable:
+            raise NoKey(
+                f"model '{provider}' has no key here: set TRIAGE_MODEL_API_KEY if TRIAGE_MODEL is"
+                f" one of its models, else TRIAGE_{provider.upper()}_API_KEY"
+            )
+        # The libraries are slow to load, and most workers never ask a provider.
+        from triage.models.llm import LlmModel  # noqa: PLC0415 - see above
+
+        return LlmModel(f"{provider}:{argument}", _provider(provider), means.llm)
+
+    return build
+
+
+def _provider(name: str) -> Provider:
+    """Return how a provider is spoken to."""
+    from triage.models.llm import Provider  # noqa: PLC0415 - slow to load
+
+    spoken = import_module(_SPOKEN[name])
+    return Provider(spoken.headers, spoken.model)
+
+
+_SPOKEN: Final = {OPENAI: "triage.models.llm_openai", ANTHROPIC: "triage.models.llm_anthropic"}
+"""The module that says how a provider is spoken to."""
+
 KINDS: Final[dict[str, ModelKind]] = {
     "rules": ModelKind("rules", _rules),
     "recorded": ModelKind("recorded:<digest>", _recorded),
+    OPENAI: ModelKind("openai:NAME", _behind_api(OPENAI)),
+    ANTHROPIC: ModelKind("anthropic:NAME", _behind_api(ANTHROPIC)),
 }
+
+
+def preload(llm: LlmSetup) -> None:
+    """Load what the models that can be asked are spoken to with.
+
+    That takes seconds, in which nothing else happens: so a worker does it before it begins.
+    """
+    for provider in _SPOKEN:
+        if llm.endpoint(provider).is_usable:
+            _provider(provider)
 
 
 def known_names() -> str:
@@ -70,23 +128,27 @@ def known_names() -> str:
     return ", ".join(kind.usage for kind in KINDS.values())
 
 
-async def build_model(name: str, *, load_script: LoadScript) -> ModelAdapter:
+async def build_model(
+    name: str, *, load_script: LoadScript, llm: LlmSetup | None = None
+) -> ModelAdapter:
     """Build the adapter that `name` stands for.
 
     Args:
         name: a kind such as ``rules``, or a kind and its argument, ``recorded:sha256:…``.
         load_script: finds the script of a recorded model.
+        llm: how providers are reached; without it none can be asked.
 
     Raises:
         UnknownModel: the message lists the names that exist and quotes at most
             `MAX_ECHO_CHARS` printable ASCII characters of `name`.
         MissingScript: the script of a recorded model is not stored.
+        NoKey: the provider's key is not set.
     """
     kind_name, colon, argument = name.partition(":")
     kind = KINDS.get(kind_name)
     if kind is None or (colon and not argument):
         raise UnknownModel(f"unknown model '{_printable(name)}'; known: {known_names()}")
-    return await kind.build(argument, load_script)
+    return await kind.build(argument, Means(load_script, llm or LlmSetup()))
 
 
 def _printable(name: str) -> str:

@@ -59,12 +59,12 @@ class IssueText:
 
 def read_issue(title: str, body: str) -> IssueText:
     """Split an issue into the parts that are weighed differently."""
-    clean_title = _canonical(title[:TITLE_CHARS])
-    visible, _, hidden = _without_comments(body[:HEAD_CHARS])
-    visible, hidden = _canonical(visible), _canonical(hidden)
+    clean_title = canonical(title[:TITLE_CHARS])
+    visible, _, hidden = without_comments(body[:HEAD_CHARS])
+    visible, hidden = canonical(visible), canonical(hidden)
     # Only what looked like a comment from the start is a template's; the rest is readable text.
-    shown, disguised, rest = _without_comments(visible)
-    tail = _canonical(body[HEAD_CHARS:][-TAIL_CHARS:])
+    shown, disguised, rest = without_comments(visible)
+    tail = canonical(body[HEAD_CHARS:][-TAIL_CHARS:])
     prose, code, quoted = _by_block(shown)
     aside = f"{quoted}\n{disguised}\n{rest}\n{hidden}\n{tail}"
     return IssueText(
@@ -84,6 +84,34 @@ def words(text: str) -> str:
     return f" {' '.join(_WORD.findall(plain))} "
 
 
+def canonical(text: str) -> str:
+    """Undo what makes equal text look different: entities, other forms, hidden characters."""
+    limit = len(text)
+    text = _ANSI.sub("", text).translate(_LINE_ENDS)
+    for _ in range(_ENTITY_ROUNDS):
+        text = _ENTITY.sub(_entity, text)
+    if not text.isascii():
+        # One character can become eighteen, so the bound is set anew.
+        text = unicodedata.normalize("NFKC", text)[:limit]
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf"})
+
+
+def without_comments(text: str) -> tuple[str, str, str]:
+    """Return what a reader sees, what closed comments hold, and what an unclosed one hides."""
+    shown: list[str] = []
+    closed: list[str] = []
+    position = 0
+    while (start := text.find("<!--", position)) >= 0:
+        shown.append(text[position:start])
+        end = text.find("-->", start + 4)
+        if end < 0:
+            return " ".join(shown), " ".join(closed), text[start + 4 :]
+        closed.append(text[start + 4 : end])
+        position = end + 3
+    shown.append(text[position:])
+    return " ".join(shown), " ".join(closed), ""
+
+
 def usable_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the paths that an owner can be looked up for, in order and without duplicates."""
     cleaned = (path.removeprefix("./") for path in paths[:MAX_PATHS])
@@ -101,40 +129,12 @@ def _is_usable(path: str) -> bool:
     return plain and path == path.strip() and ".." not in path.split("/")
 
 
-def _canonical(text: str) -> str:
-    """Undo what makes equal text look different: entities, other forms, hidden characters."""
-    limit = len(text)
-    text = _ANSI.sub("", text).translate(_LINE_ENDS)
-    for _ in range(_ENTITY_ROUNDS):
-        text = _ENTITY.sub(_entity, text)
-    if not text.isascii():
-        # One character can become eighteen, so the bound is set anew.
-        text = unicodedata.normalize("NFKC", text)[:limit]
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf"})
-
-
 def _entity(match: re.Match[str]) -> str:
     decimal, hexadecimal, name = match.groups()
     if name:
         return _NAMED[name]
     code = int(decimal) if decimal else int(hexadecimal, 16)
     return chr(code) if code <= 0x10FFFF else " "  # noqa: PLR2004 - the last code point there is
-
-
-def _without_comments(text: str) -> tuple[str, str, str]:
-    """Return what a reader sees, what closed comments hold, and what an unclosed one hides."""
-    shown: list[str] = []
-    closed: list[str] = []
-    position = 0
-    while (start := text.find("<!--", position)) >= 0:
-        shown.append(text[position:start])
-        end = text.find("-->", start + 4)
-        if end < 0:
-            return " ".join(shown), " ".join(closed), text[start + 4 :]
-        closed.append(text[start + 4 : end])
-        position = end + 3
-    shown.append(text[position:])
-    return " ".join(shown), " ".join(closed), ""
 
 
 def _by_block(text: str) -> tuple[str, str, str]:

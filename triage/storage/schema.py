@@ -30,7 +30,7 @@ from sqlalchemy import (
 from triage.storage.columns import ExactText, UtcDateTime
 from triage.storage.transitions import OperationState
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005")
 """The schema's revisions, oldest first; the last is the one that this program works with."""
 
 MAX_RECEIPT_BYTES: Final = 4096
@@ -271,6 +271,38 @@ deliveries: Final = Table(
     _one_of("state", ("received", "admitted", "ignored", "refused")),
     Index(None, "request_key"),
     Index(None, "received_at"),
+)
+
+spending_accounts: Final = Table(
+    "spending_accounts",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("tenant_key", Text, nullable=False),  # digests, all three
+    Column("repository_key", Text, nullable=False),
+    Column("author_key", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index(None, "created_at"),
+)
+
+model_calls: Final = Table(
+    "model_calls",
+    metadata,
+    Column("call_key", Text, primary_key=True),  # digest of the execution and its activity
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("day", Text, nullable=False),  # 2026-01-31, in UTC
+    Column("tenant_key", Text, nullable=False),
+    Column("repository_key", Text, nullable=False),
+    Column("author_key", Text, nullable=False),
+    Column("tokens", BigInteger, nullable=False),  # as reserved, until it is settled
+    Column("cost_micros", BigInteger, nullable=False),
+    Column("is_settled", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    CheckConstraint("attempt >= 1", name="attempt_positive"),
+    CheckConstraint("tokens >= 0", name="tokens_counted"),
+    CheckConstraint("cost_micros >= 0", name="cost_counted"),
+    Index(None, "tenant_key", "day"),
+    Index(None, "created_at"),
 )
 
 # The local tracker's. Nothing else reads them: a tracker is the far end of a wire.

@@ -1,0 +1,135 @@
+"""Calls that cost something: reserved, made once, settled, and charged to whoever must pay.
+
+Why it exists: a budget is kept before the money is spent or not at all. So no call is made that a
+budget does not hold at its most; what a provider does not say is charged as reserved; and the
+attempts of this call that were lost with their worker are charged with the one that arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from temporalio import activity
+
+from activities.services import Services
+from triage.contracts.canonical import short_hash
+from triage.contracts.model_faults import ModelFault
+from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Usage
+from triage.models.base import ModelRequest, PaidAnswer, PaidModel
+from triage.models.outcomes import failed
+from triage.models.quotes import Quote, Room, fitted
+from triage.policy.rules import Rules
+from triage.storage.errors import StorageError
+from triage.storage.spending import NOTHING, Call, Spent
+
+GRACE: Final = timedelta(seconds=1)
+"""A model keeps its own deadline; this much later it is not waited for any more."""
+
+
+@dataclass
+class _Refused:
+    """Which budget does not hold a call; empty if all do."""
+
+    budget: str = ""
+
+
+async def call(
+    services: Services,
+    model: PaidModel,
+    question: ModelRequest,
+    request: DecideRequest,
+    rules: Rules,
+) -> DecideResult:
+    """Make one call, if every budget holds it.
+
+    Returns:
+        What came of it, charged; `exhausted` if a budget does not hold it, and then no call was
+        made.
+
+    Raises:
+        StorageError: nothing could be reserved, so no call was made.
+    """
+    mine, refused, plan = _this_call(request), _Refused(), model.quote(question)
+
+    def fit(spent: Spent) -> Usage | None:
+        nonlocal plan
+        found = fitted(plan, _rooms(request, rules, spent))
+        if isinstance(found, str):
+            refused.budget = found
+            return None
+        plan = found
+        return found.reservation
+
+    spent = await services.spending.reserve(mine, fit)
+    if refused.budget:
+        detail = f"{refused.budget} does not hold another call of the model"
+        return DecideResult(outcome=DecideOutcome.EXHAUSTED, detail=detail, usage=spent.lost)
+    answer = await _ask(model, question, plan)
+    charged = _charged(answer, plan)
+    try:
+        await services.spending.settle(mine, charged)
+    except StorageError as error:
+        # The answer is paid for, and the reservation stands in its place.
+        activity.logger.error("a call could not be settled: %s", type(error).__name__)
+    return answer.result.model_copy(update={"usage": _sum(charged, spent.lost)})
+
+
+def _this_call(request: DecideRequest) -> Call:
+    info = activity.info()
+    key = short_hash("call", info.workflow_run_id or "", info.activity_id)
+    return Call(scope=request.scope, key=key, attempt=info.attempt)
+
+
+def _rooms(request: DecideRequest, rules: Rules, spent: Spent) -> Iterator[Room]:
+    """Yield what each budget leaves, the run's own first."""
+    lost, daily = spent.lost, rules.daily_budget
+    yield Room(
+        "the run's budget",
+        _left(request.tokens_left, lost.tokens),
+        _left(request.cost_micros_left, lost.cost_micros),
+    )
+    yield Room(
+        "the author's budget of the day",
+        _left(daily.author_tokens, spent.author.tokens),
+        _left(daily.author_cost_micros, spent.author.cost_micros),
+    )
+    yield Room(
+        "the repository's budget of the day",
+        _left(daily.repository_tokens, spent.repository.tokens),
+        _left(daily.repository_cost_micros, spent.repository.cost_micros),
+    )
+    yield Room(
+        "the budget of the day",
+        _left(daily.tokens, spent.day.tokens),
+        _left(daily.cost_micros, spent.day.cost_micros),
+    )
+
+
+def _left(limit: int | None, used: int) -> int | None:
+    return None if limit is None else max(0, limit - used)
+
+
+async def _ask(model: PaidModel, question: ModelRequest, plan: Quote) -> PaidAnswer:
+    """Hold a model to its deadline; one that raises has a bug, and may have called or not."""
+    try:
+        async with asyncio.timeout((model.timeout + GRACE).total_seconds()):
+            return await model.ask(question, plan)
+    except TimeoutError:
+        return PaidAnswer(failed(ModelFault.TIMEOUT))
+    except Exception as error:  # noqa: BLE001 - whatever an adapter raises
+        activity.logger.error("the model adapter raised %s", type(error).__name__)
+        return PaidAnswer(failed(ModelFault.PROTOCOL_ERROR))
+
+
+def _charged(answer: PaidAnswer, plan: Quote) -> Usage:
+    if not answer.was_sent:
+        return NOTHING
+    return answer.used or plan.reservation
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(tokens=one.tokens + other.tokens, cost_micros=one.cost_micros + other.cost_micros)

@@ -1,0 +1,84 @@
+"""The shape that a model's answer must have: one object with one decision, every part bounded.
+
+Why it exists: a provider that follows a schema wastes fewer steps. Nothing rests on it: the loop
+reads the answer strictly whatever the provider promised.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import JsonValue
+
+from triage.contracts.base import MAX_NAME_CHARS
+from triage.models.base import ModelRequest, ToolDescription
+from triage.policy.tools import MAX_LIST_ITEMS, Kind
+
+ROOT: Final = "decision"
+MAX_REASON: Final = 600
+MAX_LABELS: Final = 20
+MAX_EVIDENCE: Final = 50
+MAX_ARGUMENT: Final = 400
+MAX_CHOICES: Final = 200
+"""Of routes and of labels: providers bound how many values a schema may list."""
+
+_NAME: Final[JsonValue] = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS}
+_REASON: Final[JsonValue] = {"type": "string", "minLength": 1, "maxLength": MAX_REASON}
+_EVIDENCE: Final[JsonValue] = {"type": "array", "items": _NAME, "maxItems": MAX_EVIDENCE}
+
+
+def schema_of(request: ModelRequest) -> dict[str, JsonValue]:
+    """Return the JSON Schema of an answer to this question."""
+    shapes: list[JsonValue] = [_call(tool) for tool in request.tools if not tool.side_effect]
+    route = _one_of(request.routes)
+    shapes.append(
+        _object(
+            kind={"const": "request_review"}, route=route, reason=_REASON, evidence_ids=_EVIDENCE
+        )
+    )
+    shapes.append(
+        _object(
+            kind={"const": "final"},
+            route=route,
+            labels={"type": "array", "items": _one_of(request.labels), "maxItems": MAX_LABELS},
+            owner=_NAME,
+            evidence_ids=_EVIDENCE,
+            reason=_REASON,
+        )
+    )
+    root: dict[str, JsonValue] = {ROOT: {"anyOf": shapes}}
+    return _object(**root)
+
+
+def _object(**properties: JsonValue) -> dict[str, JsonValue]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _one_of(names: tuple[str, ...]) -> JsonValue:
+    if 0 < len(names) <= MAX_CHOICES:
+        return {"type": "string", "enum": list(names)}
+    return _NAME
+
+
+def _call(tool: ToolDescription) -> JsonValue:
+    """Return the shape of a call; a model is offered those that read alone."""
+    arguments = {name: _argument(kind) for name, kind in tool.arguments.items()}
+    call = _object(
+        call_id={"type": "string", "minLength": 1, "maxLength": 40},
+        name={"const": tool.name},
+        arguments=_object(**arguments),
+        operation_id={"type": "null"},
+    )
+    return _object(kind={"const": "call_tool"}, tool=call)
+
+
+def _argument(kind: str) -> JsonValue:
+    text: JsonValue = {"type": "string", "minLength": 1, "maxLength": MAX_ARGUMENT}
+    if kind == Kind.TEXT_LIST:
+        return {"type": "array", "items": text, "minItems": 1, "maxItems": MAX_LIST_ITEMS}
+    return text
