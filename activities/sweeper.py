@@ -56,6 +56,8 @@ _PAGE: Final = 200
 NO_KEY: Final = "(no key)"
 PURGE_LIMIT: Final = 100
 """They go in one transaction, which keeps others from writing."""
+CALLS_KEPT: Final = timedelta(days=400)
+"""A run may wait for people again and again, but hardly for a year."""
 _log = logging.getLogger(__name__)
 
 Left = Callable[[OperationRecord, datetime, Timings], float]
@@ -93,6 +95,7 @@ class Swept:
     documents: int = 0
     evidence: int = 0
     purged: int = 0
+    calls: int = 0
 
 
 class Sweeper:
@@ -131,7 +134,15 @@ class Sweeper:
             documents=await self._services.documents.purge_expired(),
             evidence=await self._services.evidence.purge_expired(),
             purged=await self._purge(),
+            calls=await self._forget_calls(),
         )
+
+    async def _forget_calls(self) -> int:
+        """Remove what calls of models cost, once no run that could still ask is as old."""
+        store = self._services.store
+        async with store.read() as connection:
+            now = await store.now(connection)
+        return await self._services.spending.purge(now - CALLS_KEPT, PURGE_LIMIT)
 
     async def _purge(self) -> int:
         """Leave only digests of writes that were settled long ago; a pass takes some of them."""

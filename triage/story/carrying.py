@@ -47,6 +47,8 @@ def _learn(memory: Memory, carried: Fields, state: Fields) -> None:
     memory.pin(carried.fields("context"))
     memory.version = state.number("version") or 0
     memory.retries = state.number("retries") or 0
+    memory.corrections = state.number("corrections") or 0
+    memory.fallbacks = state.number("fallbacks") or 0
     for item in _items(state, "evidence"):
         memory.keep(item)
     sent, applied = state.fields("sent"), state.fields("applied")

@@ -7,7 +7,6 @@ were pinned then.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -31,38 +30,12 @@ from triage.story.desk import Proposal, StartingApproval
 from triage.story.memory import Memory
 from triage.story.parts import Beat, Kind, beat
 from triage.story.payloads import Fields
-from triage.story.words import counted, labelled, listed, named
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What came of a decision.
-
-    Attributes:
-        accepted: whether the run followed it; None if that cannot be said.
-        because: why.
-        failure: what the run ends with on it, if it ends.
-    """
-
-    accepted: bool | None
-    because: str
-    failure: FailureClass | None = None
-
-    def __str__(self) -> str:
-        words = {True: "accepted", False: "refused", None: "not judged"}[self.accepted]
-        return f"{words}: {self.because}" + (f" ({self.failure})" if self.failure else "")
-
+from triage.story.silences import after_no_decision, after_silence, corrects, meaning_of
+from triage.story.verdicts import Verdict, accepted, refused
+from triage.story.words import labelled, listed, named
 
 UNJUDGED = Verdict(accepted=None, because="the rules that were pinned are not readable here")
 UNSEEN = Verdict(accepted=None, because="the run has not looked at it yet")
-
-
-def _accepted(because: str) -> Verdict:
-    return Verdict(accepted=True, because=because)
-
-
-def _refused(because: str, failure: FailureClass | None = None) -> Verdict:
-    return Verdict(accepted=False, because=because, failure=failure)
 
 
 def tell_decision(memory: Memory, done: Done, *, seen: bool) -> Iterator[Beat]:
@@ -96,11 +69,17 @@ def _outcome(memory: Memory, done: Done) -> str:
         case DecideOutcome.DECISION:
             return f"the model {_proposed(memory, done.result.value('decision'))}"
         case DecideOutcome.TIMEOUT:
+            meaning = meaning_of(done.result)
+            if meaning:
+                return f"the model gave no answer: {meaning}"
             return "the model did not answer in time"
+        case DecideOutcome.EXHAUSTED:
+            return f"the model was not asked: {memory.said(done.result.text('detail'))}"
         case DecideOutcome.UNAVAILABLE:
             return "the model was not asked, as content that it needs is unavailable"
         case _:
-            return f"the model gave no decision: {memory.said(done.result.text('detail'))}"
+            meaning = meaning_of(done.result) or memory.said(done.result.text("detail"))
+            return f"the model gave no decision: {meaning}"
 
 
 def _proposed(memory: Memory, decision: JsonValue) -> str:
@@ -137,28 +116,20 @@ def _verdict(memory: Memory, done: Done) -> Verdict:
             accepted=None, because="no outcome of the model, but a fault of the platform"
         )
     if memory.edited:
-        return _refused("the request was edited meanwhile, so the answer was discarded")
+        return refused("the request was edited meanwhile, so the answer was discarded")
     if not done.result.readable or not memory.policy.readable:
         return UNJUDGED
     match done.result.text("outcome"):
         case DecideOutcome.DECISION:
             return _weigh(memory, done.result.value("decision"))
         case DecideOutcome.TIMEOUT:
-            return _timeout(memory)
+            return after_silence(memory, done.result)
+        case DecideOutcome.EXHAUSTED:
+            return refused("a person has to go on", FailureClass.BUDGET_EXCEEDED)
         case DecideOutcome.UNAVAILABLE:
-            return _refused("a person has to go on", FailureClass.TOOL_ERROR)
+            return refused("a person has to go on", FailureClass.TOOL_ERROR)
         case _:
-            reason = "the same call is not repeated"
-            return _refused(reason, FailureClass.MODEL_INVALID_OUTPUT)
-
-
-def _timeout(memory: Memory) -> Verdict:
-    allowed = memory.limit("max_model_retries") or 0
-    if memory.retries < allowed:
-        memory.retries += 1
-        return _refused(f"asked again, retry {memory.retries} of {allowed}")
-    reason = f"all of {counted(allowed, 'retry')} used"
-    return _refused(reason, FailureClass.MODEL_TIMEOUT)
+            return after_no_decision(memory, done.result)
 
 
 def _weigh(memory: Memory, value: JsonValue) -> Verdict:
@@ -166,7 +137,9 @@ def _weigh(memory: Memory, value: JsonValue) -> Verdict:
     try:
         decision = parse_decision(value, routes=routes, labels=memory.labels)
     except ContractError as error:
-        return _refused(str(error), FailureClass.MODEL_INVALID_OUTPUT)
+        if corrects(memory):
+            return refused(f"{error}; the model is asked to correct it")
+        return refused(str(error), FailureClass.MODEL_INVALID_OUTPUT)
     return _followed(memory, decision)
 
 
@@ -175,8 +148,8 @@ def _followed(memory: Memory, decision: Decision) -> Verdict:
         case RequestReview():
             if not is_cited(decision.evidence_ids, memory.known_evidence()):
                 reason = "it cites evidence that no tool returned"
-                return _refused(reason, FailureClass.MODEL_INVALID_OUTPUT)
-            return _accepted("it cites nothing but returned evidence")
+                return refused(reason, FailureClass.MODEL_INVALID_OUTPUT)
+            return accepted("it cites nothing but returned evidence")
         case FinalAnswer():
             return _final(memory, decision)
         case CallTool():
@@ -186,13 +159,13 @@ def _followed(memory: Memory, decision: Decision) -> Verdict:
 def _final(memory: Memory, answer: FinalAnswer) -> Verdict:
     if not answer.evidence_ids or not is_cited(answer.evidence_ids, memory.known_evidence()):
         reason = "it does not rest on returned evidence"
-        return _refused(reason, FailureClass.FINAL_OUTPUT_INVALID)
+        return refused(reason, FailureClass.FINAL_OUTPUT_INVALID)
     problem = _entailment(memory, answer)
     if problem is not None:
-        return _refused(problem, FailureClass.FINAL_OUTPUT_INVALID)
+        return refused(problem, FailureClass.FINAL_OUTPUT_INVALID)
     grounds = "it rests on returned evidence"
     if not memory.must_propose(answer.labels):
-        return _accepted(grounds)
+        return accepted(grounds)
     operation = f"op-{memory.version + 1}"
     proposal = memory.propose(ACTIVITY_APPLY_LABELS, operation, answer.labels, "orchestrator")
     return _proposed_write(
@@ -210,19 +183,19 @@ def _entailment(memory: Memory, answer: FinalAnswer) -> str | None:
 def _tool(memory: Memory, call: ToolCall) -> Verdict:
     tool = memory.tools.get(call.name)
     if tool is None:
-        return _refused("no such tool is registered", FailureClass.UNKNOWN_TOOL)
+        return refused("no such tool is registered", FailureClass.UNKNOWN_TOOL)
     try:
         check_arguments(tool, call.arguments)
     except ContractError as error:
-        return _refused(str(error), FailureClass.INVALID_TOOL_ARGUMENTS)
+        return refused(str(error), FailureClass.INVALID_TOOL_ARGUMENTS)
     if not tool.side_effect:
-        return _accepted("the tool is registered and its arguments fit")
+        return accepted("the tool is registered and its arguments fit")
     return _write(memory, call)
 
 
 def _write(memory: Memory, call: ToolCall) -> Verdict:
     if call.name not in memory.permitted_effects:
-        return _refused("this run may not have side effects", FailureClass.POLICY_BLOCK)
+        return refused("this run may not have side effects", FailureClass.POLICY_BLOCK)
     labels = Fields(call.arguments).texts("labels")
     proposal = memory.propose(call.name, call.operation_id or "", labels, "model")
     because = "the run may write, if a person approves"
@@ -240,14 +213,14 @@ def _proposed_write(
     approved = worth is StartingApproval.COUNTS
     if not proposal.operation_id or not (approved or memory.window):
         reason = "the write needs an approval of this operation and version, and waits for none"
-        return _refused(reason, FailureClass.APPROVAL_REQUIRED)
+        return refused(reason, FailureClass.APPROVAL_REQUIRED)
     if foreign:
         reason = "a write may only touch the request's own issue"
-        return _refused(reason, FailureClass.POLICY_BLOCK)
+        return refused(reason, FailureClass.POLICY_BLOCK)
     if not memory.labels.issuperset(proposal.labels):
         reason = "the write names a label that the rules do not permit"
-        return _refused(reason, FailureClass.POLICY_BLOCK)
+        return refused(reason, FailureClass.POLICY_BLOCK)
     if memory.sent.get(proposal.operation_id, proposal.digest) != proposal.digest:
         reason = "the operation id was used before, for other labels"
-        return _refused(reason, FailureClass.STATE_CONFLICT)
-    return _accepted(because)
+        return refused(reason, FailureClass.STATE_CONFLICT)
+    return accepted(because)

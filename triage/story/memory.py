@@ -59,6 +59,8 @@ class Memory:
     applied: set[str] = field(default_factory=set)
     sent: dict[str, str] = field(default_factory=dict)
     retries: int = 0
+    corrections: int = 0
+    fallbacks: int = 0
     version: int = 0
     proposal: Proposal | None = None
     desk: Desk = field(default_factory=Desk)
