@@ -21,7 +21,7 @@ from tests.workflow.scripts import BROKEN, options, scripts, verdicts
 from tests.workflow.world import World, altered_world
 from triage.policy.rules import Rules
 
-EXAMPLES = 1_000 if settings.get_current_profile_name() == "deep" else 60
+EXAMPLES = 1_000 if settings.get_current_profile_name() == "deep" else 25
 
 
 async def _lookup(arguments: Mapping[str, JsonValue], rules: Rules) -> RawRead:
