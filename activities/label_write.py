@@ -20,6 +20,7 @@ from activities.label_answers import (
     given_up_reason,
     later,
     must,
+    no_label,
     refused,
     told,
     told_earlier,
@@ -28,6 +29,7 @@ from activities.label_answers import (
 from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
 from activities.label_sending import CALLS_A_LEASE, clock, send_labels
 from activities.label_sending import call_seconds as call_seconds
+from activities.needed import approvals_needed
 from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
 from triage.contracts.canonical import digest_of_bytes
@@ -114,7 +116,8 @@ class LabelWrite:
         stop = await self._last_look(epoch)
         if stop is not None:
             return stop
-        moved = await self._ledger.dispatch(self._key, epoch)
+        needed = await approvals_needed(self._services, self._request)
+        moved = await self._ledger.dispatch(self._key, epoch, approvals=needed)
         if moved.code is MoveCode.NOT_APPROVED:
             reason = f"the approval does not hold: {moved.refusal}"
             return await self._stop(epoch, reason, WriteOutcome.REFUSED)
@@ -154,8 +157,8 @@ class LabelWrite:
             return "the issue changed after it was shown", WriteOutcome.CONFLICT
         if changed := inventory.change(self._operation.label_ids or {}):
             return changed.value, WriteOutcome.CONFLICT
-        if not has_labels(inventory.names, self._operation.labels):
-            return "a label does not exist", WriteOutcome.REFUSED
+        if missing := [x for x in self._operation.labels if not has_labels(inventory.names, [x])]:
+            return no_label(missing), WriteOutcome.REFUSED
         if reading.removed:
             return "a person removed a label", WriteOutcome.REFUSED
         return None

@@ -47,6 +47,8 @@ class RefusalCode(StrEnum):
     CONSUMED = "consumed"
     TOKEN_REPLAYED = "token_replayed"  # noqa: S105 - a code, not a secret
     MISSING = "missing"
+    TOO_FEW = "too_few"
+    """The rules want more people than have approved it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,18 +20,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of, digest_of_bytes
 from triage.faults import Point, reach
-from triage.storage.approvals import ApprovalRow, consume, find_approval, refusal_of
+from triage.storage.approvals import ApprovalRow, find_approval, refusal_of
+from triage.storage.approvers import use_approvals
 from triage.storage.claims import RefusedError, claim
 from triage.storage.engine import Store
 from triage.storage.judgement import lease_end, quiet_for_seconds, redispatch
-from triage.storage.ledger_rows import (
-    flag,
-    locked,
-    move,
-    read_one,
-    to_record,
-    unreadable_named,
-)
+from triage.storage.ledger_rows import flag, locked, move, read_one, to_record, unreadable_named
 from triage.storage.operations import (
     MoveCode,
     Moved,
@@ -98,8 +92,10 @@ class Ledger:
         reach(Point.LEDGER_AFTER, "reserve")
         return answer
 
-    async def dispatch(self, operation_key: str, epoch: int) -> Moved:
+    async def dispatch(self, operation_key: str, epoch: int, *, approvals: int = 1) -> Moved:
         """Use up the approval and record that an effect is possible from now on.
+
+        Of a write that needs several `approvals`, so many people's must be on the audit trail.
 
         Returns:
             True only if the caller may call the far end now, once, before the lease ends.
@@ -110,7 +106,7 @@ class Ledger:
                 return _illegal(record)
             if record.lease_until <= now:
                 return Moved(code=MoveCode.LEASE_EXPIRED, state=record.state)
-            refusal = await consume(connection, operation_key, record.digest, record.version, now)
+            refusal = await use_approvals(connection, record, approvals, now)
             if refusal is not None:
                 return Moved(code=MoveCode.NOT_APPROVED, state=record.state, refusal=refusal)
             values = {

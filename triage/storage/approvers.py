@@ -1,0 +1,62 @@
+"""How many people approved a write, by the trail alone, and the use of their approval.
+
+Why it exists: a run counts approvals until there are enough of them, and a run may be forged. Each
+signed approval is on the audit trail when it was verified, so the ledger can count for itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.storage.approvals import ApprovalRow, RefusalCode, Verdict, consume, find_approval
+from triage.storage.operations import OperationRecord
+from triage.storage.schema import audit
+
+_KINDS: Final = ("approval.counted", "approval.recorded")
+_NO_ENTRY: Final = (ValueError, TypeError, KeyError, RecursionError)
+
+
+async def use_approvals(
+    connection: AsyncConnection, record: OperationRecord, needed: int, now: datetime
+) -> RefusalCode | None:
+    """Use the approval of an operation, if so many different people gave one.
+
+    Returns:
+        None when it was used; otherwise why not.
+    """
+    if needed > 1:
+        stands = await find_approval(connection, record.operation_key, record.version)
+        if stands is None or len(await approvers_of(connection, stands)) < needed:
+            return RefusalCode.TOO_FEW
+    return await consume(connection, record.operation_key, record.digest, record.version, now)
+
+
+async def approvers_of(connection: AsyncConnection, stands: ApprovalRow) -> frozenset[str]:
+    """Return who approved exactly what the decision that stands is about, by their stable ids."""
+    query = select(audit.c.body).where(
+        audit.c.subject == stands.operation_key, audit.c.kind.in_(_KINDS)
+    )
+    bodies = (await connection.execute(query)).scalars().all()
+    approved = (_approval_in(body) for body in bodies)
+    same = (stands.version, stands.digest, stands.operation_digest, Verdict.APPROVE.value)
+    return frozenset(str(one["approver"]) for one in approved if _said(one) == same)
+
+
+def _said(details: Mapping[str, Any]) -> tuple[object, ...]:
+    names = ("version", "digest", "operation_digest", "verdict")
+    return tuple(details.get(name) for name in names)
+
+
+def _approval_in(body: bytes) -> Mapping[str, Any]:
+    """Return the details of an entry; of one that cannot be read, none."""
+    try:
+        details = json.loads(body)["details"]
+    except _NO_ENTRY:
+        return {}
+    return details if isinstance(details, dict) and "approver" in details else {}
