@@ -212,10 +212,12 @@ async def test_a_changed_issue_voids_the_approval(writing: Writing) -> None:
 
 
 async def test_a_missing_label_is_not_created(writing: Writing) -> None:
-    """A label outside the tracker's inventory refuses the whole write before any call."""
+    """A label outside the tracker's inventory refuses the whole write, by name, before any call."""
     request = writing.request("bug", "component:api")
     writing.tracker.inventory = ("bug",)
-    assert WriteOutcome.REFUSED is (await writing.carry(request)).outcome
+    result = await writing.carry(request)
+    assert WriteOutcome.REFUSED is result.outcome
+    assert 'a label does not exist: "component:api"' == result.detail
     assert (S.CANCELLED, 0) == ((await writing.check(request)).state, writing.tracker.calls)
 
 

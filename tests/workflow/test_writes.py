@@ -69,7 +69,9 @@ async def test_a_label_that_the_tracker_does_not_have_is_never_created(
     repository = f"seeded-{uuid.uuid4().hex}"
     await world.tracker.seed_labels(repository, ["bug"])
     run = await world.start(*script, mode="approve", approvals=approvals, run_id=repository)
-    assert (REVIEW, "policy_block") == outcome(await run.response())
+    response = await run.response()
+    assert (REVIEW, "policy_block") == outcome(response)
+    assert response.reason.endswith(': "component:api"')
     assert [(OPERATION, 3, state)] == await run.operation_states()
     assert [] == await world.written(run)
     assert ("bug",) == await world.tracker.label_inventory(run.id)
