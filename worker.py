@@ -49,8 +49,10 @@ from triage.storage.errors import StorageError
 from triage.storage.evidence import EvidenceStore
 from triage.storage.ledger import Ledger
 from triage.storage.migrate import upgrade
+from triage.storage.outbox import Outbox
 from triage.supported import check_supported
 from triage.trackers.factory import open_trackers
+from triage.web.starter import Starter
 from workflows.evidence_loop import EvidenceLoop
 from workflows.issue_triage import IssueTriage
 from workflows.unknown import UnknownWorkflow
@@ -151,6 +153,16 @@ def decide_activities(services: Services) -> list[Callable[..., Any]]:
     ]
 
 
+def _starter(client: Client, settings: Settings, services: Services) -> Starter:
+    """Return what starts requests that a process for deliveries accepted, and left behind."""
+
+    async def connected() -> Client:
+        return client
+
+    outbox = Outbox(services.store)
+    return Starter(outbox, services.documents, connected, settings.task_queue)
+
+
 async def serve(settings: Settings) -> None:
     """Poll until SIGTERM or Ctrl-C, then let running activities finish."""
     client = await connection.connect(settings)
@@ -163,7 +175,7 @@ async def serve(settings: Settings) -> None:
         for worker in build_workers(client, settings, services):
             await running.enter_async_context(worker)
         if Role.WRITE in settings.roles:
-            sweeper = Sweeper(client, services)
+            sweeper = Sweeper(client, services, _starter(client, settings, services).start_all)
             period = settings.sweep_period_seconds
             await running.enter_async_context(sweeping(sweeper, period_seconds=period))
         print("worker ready", file=sys.stderr, flush=True)  # noqa: T201 - whoever started it waits

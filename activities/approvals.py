@@ -28,6 +28,7 @@ from triage.signing.tokens import Statement, VerifiedApproval, audience, verify
 from triage.storage import approvals as stored
 from triage.storage.approvals import ApprovalRow, Approvals, ApprovalSource
 from triage.storage.engine import Store
+from triage.storage.vouchers import Voucher
 
 ACCEPTED: Final = "accepted"
 
@@ -81,12 +82,12 @@ class ApprovalActivities:
             return verified
         if (wrong := _wrong_person(request, verified, keyring)) is not None:
             return Refusal(wrong)
-        row = _row(request, verified)
+        row, voucher = _row(request, verified), _voucher(request, verified)
         reach(Point.VERIFY_BEFORE_RECORD)
         if not request.decides:
-            await self._approvals.note(row, request.tenant)
+            await self._approvals.note(row, request.tenant, voucher)
             return _accepted(verified, row)
-        stands = await self._approvals.record(row, request.tenant)
+        stands = await self._approvals.record(row, request.tenant, voucher)
         reach(Point.VERIFY_AFTER_RECORD)
         if stands is None:
             return Refusal(Detail.TOKEN_REPLAYED)
@@ -170,6 +171,19 @@ def _row(request: VerifyRequest, verified: VerifiedApproval) -> ApprovalRow:
         source=ApprovalSource.TOKEN,
         token_id=verified.token_id,
         expires_at=datetime.fromisoformat(request.use_by) if request.use_by else None,
+    )
+
+
+def _voucher(request: VerifyRequest, verified: VerifiedApproval) -> Voucher | None:
+    """Return whose rights the write has to look at again: an approval by a service's word."""
+    if verified.vouched is None or verified.verdict is not Verdict.APPROVE:
+        return None
+    return Voucher(
+        operation_key=operation_key(request.scope, request.operation_id),
+        version=request.version,
+        tracker=verified.vouched.tracker,
+        person_id=verified.subject,
+        login=verified.vouched.login,
     )
 
 

@@ -13,6 +13,7 @@ from typing import NoReturn
 from temporalio import activity
 
 from activities.approvals import is_signed
+from activities.entitled import why_not_entitled
 from activities.label_answers import (
     OWNER,
     RETRY_SECONDS,
@@ -136,6 +137,7 @@ class LabelWrite:
             async with asyncio.timeout(self._seconds):
                 reading = await self._reading()
                 inventory = await inventory_of(self._tracker, reading.issue.repository)
+                barred = await why_not_entitled(self._services, self._request, self._tracker)
         except TrackerRefused as error:
             return await self._refused_to_show(epoch, error.code)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
@@ -144,6 +146,8 @@ class LabelWrite:
         self._left = self._sent_before and reading.is_begun
         if (objection := self._objection(reading, inventory)) is not None:
             return await self._stop(epoch, *objection)
+        if barred is not None:
+            return await self._stop(epoch, barred, WriteOutcome.REFUSED)
         if await self._writes_stopped():
             return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
         self._before = reading.issue.labels

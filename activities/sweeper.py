@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,6 +27,7 @@ from activities.label_write import LEFT_BEHIND
 from activities.services import Services
 from triage.contracts.canonical import short_hash
 from triage.faults import Point, reach
+from triage.storage.intake_retention import purge_intake
 from triage.storage.judgement import patience_seconds, quiet_for_seconds
 from triage.storage.ledger_listing import UnreadableOperation
 from triage.storage.leftovers import Closing, find_leftovers
@@ -96,19 +97,27 @@ class Swept:
     evidence: int = 0
     purged: int = 0
     calls: int = 0
+    deliveries: int = 0
 
 
 class Sweeper:
-    """Looks after what runs left behind.
+    """Looks after what runs left behind, and after requests that nobody starts.
 
     Args:
         client: of the namespace whose runs the ledger serves.
         services: the worker's.
+        start: starts the runs of requests that a process for deliveries left behind.
     """
 
-    def __init__(self, client: Client, services: Services) -> None:
+    def __init__(
+        self,
+        client: Client,
+        services: Services,
+        start: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
         self._client = client
         self._services = services
+        self._start = start
         self._ledger = services.ledger
         self._read_back = ReadBack(services.store, services.ledger, services.trackers)
 
@@ -118,6 +127,7 @@ class Sweeper:
         Raises:
             StorageError: the store cannot be used; a later pass goes on from there.
         """
+        await self._start_left()
         outcomes: dict[str, Outcome] = {}
         after = ""
         while page := await find_leftovers(self._services.store, after=after, limit=_PAGE):
@@ -135,6 +145,7 @@ class Sweeper:
             evidence=await self._services.evidence.purge_expired(),
             purged=await self._purge(),
             calls=await self._forget_calls(),
+            deliveries=await self._purge_intake(),
         )
 
     async def _forget_calls(self) -> int:
@@ -143,6 +154,22 @@ class Sweeper:
         async with store.read() as connection:
             now = await store.now(connection)
         return await self._services.spending.purge(now - CALLS_KEPT, PURGE_LIMIT)
+
+    async def _start_left(self) -> None:
+        """Start what was accepted and left behind; no trouble with it keeps writes unlooked at."""
+        if self._start is None:
+            return
+        try:
+            await self._start()
+        except Exception:  # noqa: BLE001 - whatever it is, the writes have their turn
+            _log.warning("what was accepted could not be started", exc_info=True)
+
+    async def _purge_intake(self) -> int:
+        """Remove what deliveries left, as old as a settled write whose digests alone are kept."""
+        store = self._services.store
+        async with store.read() as connection:
+            now = await store.now(connection)
+        return await purge_intake(store, now - self._services.ledger_retention, PURGE_LIMIT)
 
     async def _purge(self) -> int:
         """Leave only digests of writes that were settled long ago; a pass takes some of them."""

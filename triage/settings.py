@@ -176,6 +176,12 @@ class Settings(BaseSettings):
     webhook_rate_per_minute: Annotated[int, Field(ge=1, le=100_000)] = Field(
         120, description="the deliveries that one repository may send in a minute"
     )
+    service_key: Annotated[Path, AfterValidator(values.absolute)] | None = Field(
+        None, description="the path of the key file that answers for people who comment"
+    )
+    poll_repositories: Logins = Field(
+        (), description="the repositories that are looked through for what was missed"
+    )
     local_trust: bool | None = Field(
         None, description="true or false (unset: true with the embedded server only)"
     )

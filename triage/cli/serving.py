@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from functools import partial
 
 from triage import logs
 from triage.cli.errors import InputError, StoppedError
 from triage.cli.output import put, say
 from triage.cli.running import run
+from triage.ingest.companions import companions, service_key
 from triage.settings import load_settings
 from triage.web import serving
 
@@ -17,16 +19,18 @@ def serve(host: str, port: int) -> None:
 
     Raises:
         CliError: the address cannot be listened on.
-        SettingsError: there is no secret.
+        SettingsError: there is no secret, or what is set does not fit together.
         StorageError: the database cannot be used.
     """
     settings = load_settings()
     serving.secrets_of(settings)
+    service_key(settings)
     logs.configure(settings.log_level)
     with _listening(host, port) as listening:
         where = _shown(listening)
         try:
-            run(serving.serve(settings, listening, lambda: put(f"serving on {where}")))
+            beside = partial(companions, settings)
+            run(serving.serve(settings, listening, lambda: put(f"serving on {where}"), beside))
         except StoppedError:
             say("stopped")
 

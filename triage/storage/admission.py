@@ -35,6 +35,8 @@ class Meaning(StrEnum):
     """The issue is no longer where it was: what was not started yet never will be."""
     UNUSABLE = "unusable"
     """The text cannot be a request."""
+    BARRED = "barred"
+    """Whoever it is from may not say this."""
     REUSED = "reused"
     """Something else came under this delivery id before; nothing was recorded."""
 
@@ -111,7 +113,11 @@ class Answer:
 
 
 _ADMITTED: Final = "admitted"
-_STATES: Final = {Meaning.ACCEPTED: _ADMITTED, Meaning.UNUSABLE: "refused"}
+_STATES: Final = {
+    Meaning.ACCEPTED: _ADMITTED,
+    Meaning.UNUSABLE: "refused",
+    Meaning.BARRED: "refused",
+}
 
 
 class Admission:
@@ -135,7 +141,7 @@ class Admission:
         async with self._store.write() as connection:
             await self._one_at_a_time(connection, subject)
             now = await self._store.now(connection)
-            if (first := await _first_answer(connection, delivery, subject, now)) is not None:
+            if (first := await first_answer(connection, delivery, subject, now)) is not None:
                 return first
             newest = await _newest(connection, subject)
             answer = await _known(connection, subject, content, newest)
@@ -145,7 +151,7 @@ class Admission:
                 parts = (subject.key, str(version), delivery.delivery_id)
                 row = _row(subject, content, version, short_hash("request", *parts), now)
                 answer = await self._accept(connection, subject, row, content.document)
-            await _conclude(connection, delivery, subject, answer)
+            await conclude(connection, delivery, subject, answer)
         return answer
 
     async def set_aside(self, delivery: Delivery, subject: Subject, meaning: Meaning) -> Answer:
@@ -157,14 +163,14 @@ class Admission:
         async with self._store.write() as connection:
             await self._one_at_a_time(connection, subject)
             now = await self._store.now(connection)
-            if (first := await _first_answer(connection, delivery, subject, now)) is not None:
+            if (first := await first_answer(connection, delivery, subject, now)) is not None:
                 return first
             if meaning is Meaning.GONE:
                 await _supersede(connection, subject, now, Meaning.GONE)
             newest = await _newest(connection, subject)
             key = newest["request_key"] if newest else None
             answer = Answer(meaning=meaning, request_key=key)
-            await _conclude(connection, delivery, subject, answer)
+            await conclude(connection, delivery, subject, answer)
         return answer
 
     async def _one_at_a_time(self, connection: AsyncConnection, subject: Subject) -> None:
@@ -210,7 +216,7 @@ def _semantic_key(subject: Subject, content: Content) -> str:
     return short_hash(subject.key, content.digest, content.at.isoformat())
 
 
-async def _first_answer(
+async def first_answer(
     connection: AsyncConnection, delivery: Delivery, subject: Subject, now: datetime
 ) -> Answer | None:
     """Return what was answered when this delivery came before, or record that it is here."""
@@ -278,9 +284,10 @@ async def _supersede(
     )
 
 
-async def _conclude(
+async def conclude(
     connection: AsyncConnection, delivery: Delivery, subject: Subject, answer: Answer
 ) -> None:
+    """Record what a delivery came to, in the caller's transaction."""
     key = short_hash("delivery", subject.source, delivery.delivery_id)
     accepted = answer.meaning is Meaning.ACCEPTED
     await connection.execute(

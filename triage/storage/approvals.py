@@ -19,6 +19,7 @@ from triage.storage.audit import AuditEntry, append
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import approvals
+from triage.storage.vouchers import Voucher, keep_voucher
 
 
 class Verdict(StrEnum):
@@ -100,8 +101,10 @@ class Approvals:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def record(self, row: ApprovalRow, tenant: str) -> ApprovalRow | None:
-        """Keep a decision, in a transaction of its own.
+    async def record(
+        self, row: ApprovalRow, tenant: str, voucher: Voucher | None = None
+    ) -> ApprovalRow | None:
+        """Keep a decision, in a transaction of its own, with who was vouched for, if anybody was.
 
         Returns:
             The decision that stands, which may be an earlier one; None when the token was used for
@@ -109,19 +112,42 @@ class Approvals:
         """
         async with self._store.write() as connection:
             now = await self._store.now(connection)
-            return await keep_first(connection, row, tenant, now)
+            stands = await keep_first(connection, row, tenant, now)
+            if stands is not None and (stands.verdict, stands.digest) == (row.verdict, row.digest):
+                await _keep_voucher(connection, voucher, tenant, now)
+            return stands
 
-    async def note(self, row: ApprovalRow, tenant: str) -> None:
+    async def note(self, row: ApprovalRow, tenant: str, voucher: Voucher | None = None) -> None:
         """Put one approval of several on the audit trail: it allows nothing by itself."""
         async with self._store.write() as connection:
             now = await self._store.now(connection)
             entry = _recorded(replace(row, decided_at=now), tenant, now)
             await append(connection, replace(entry, kind="approval.counted"))
+            await _keep_voucher(connection, voucher, tenant, now)
 
     async def get(self, operation_key: str, version: int) -> ApprovalRow | None:
         """Return the decision on an operation at a version, if there is one."""
         async with self._store.read() as connection:
             return await find_approval(connection, operation_key, version)
+
+
+async def _keep_voucher(
+    connection: AsyncConnection, voucher: Voucher | None, tenant: str, now: datetime
+) -> None:
+    if voucher is None or not await keep_voucher(connection, voucher, now):
+        return
+    entry = AuditEntry(
+        tenant=tenant,
+        kind="approval.vouched",
+        subject=voucher.operation_key,
+        at=now,
+        details={
+            "version": voucher.version,
+            "tracker": voucher.tracker,
+            "person_id": voucher.person_id,
+        },
+    )
+    await append(connection, entry)
 
 
 async def keep_first(

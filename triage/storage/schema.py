@@ -21,35 +21,21 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     Table,
     Text,
     UniqueConstraint,
 )
 
+from triage.storage import schema_intake as schema_intake
 from triage.storage.columns import ExactText, UtcDateTime
+from triage.storage.schema_base import metadata as metadata
+from triage.storage.schema_base import one_of as _one_of
 from triage.storage.transitions import OperationState
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
 """The schema's revisions, oldest first; the last is the one that this program works with."""
 
 MAX_RECEIPT_BYTES: Final = 4096
-
-metadata: Final = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    }
-)
-
-
-def _one_of(column: str, values: tuple[str, ...]) -> CheckConstraint:
-    listed = ", ".join(f"'{value}'" for value in values)
-    return CheckConstraint(f"{column} IN ({listed})", name=f"{column}_known")
-
 
 operations: Final = Table(
     "operations",

@@ -14,7 +14,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from triage.web.intake import Intake, Received, Reply
+from triage.web.intake import Intake
+from triage.web.replies import Received, Reply
 from triage.web.signatures import HEADER
 
 MAX_BODY_BYTES: Final = 6 * 1024 * 1024

@@ -26,28 +26,30 @@ WITHDRAWN: Final = frozenset({"deleted", "transferred"})
 """After these the issue is no longer here; where it went, it is opened."""
 
 _MAX_INTEGER: Final = 2**63 - 1
-_Id = Annotated[int, Field(ge=1, le=_MAX_INTEGER)]
-_Login = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Id = Annotated[int, Field(ge=1, le=_MAX_INTEGER)]
+Login = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class PayloadError(ValueError):
     """The delivery is not what GitHub sends; quotes nothing of it."""
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A part of a delivery: what is named here has its form, and anything else is ignored."""
+
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True, hide_input_in_errors=True)
 
 
-class Account(_Part):
+class Account(Part):
     """A person or a bot."""
 
-    login: _Login
+    login: Login
 
 
-class Issue(_Part):
+class Issue(Part):
     """An issue; an account that was deleted leaves no user."""
 
-    number: _Id
+    number: Id
     title: str
     body: str | None = None
     state: str = "open"
@@ -56,16 +58,16 @@ class Issue(_Part):
     pull_request: JsonValue = None
 
 
-class Repository(_Part):
+class Repository(Part):
     """Where it is."""
 
-    id: _Id
+    id: Id
     full_name: Annotated[
         str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", max_length=200)
     ]
 
 
-class IssueEvent(_Part):
+class IssueEvent(Part):
     """That something happened to an issue."""
 
     action: str
@@ -80,12 +82,7 @@ def parse_event(body: bytes) -> IssueEvent | None:
     Raises:
         PayloadError: it is not one JSON object, or a field that is needed is not there.
     """
-    try:
-        value = parse_json(body, "delivery")
-    except ValueError:
-        raise PayloadError("is not one JSON document") from None
-    if not isinstance(value, dict) or not _is_bounded(value):
-        raise PayloadError("is no object, or holds a number that nothing can hold")
+    value = read_object(body)
     action = value.get("action")
     if not isinstance(action, str) or action not in ADMITTED | WITHDRAWN:
         return None
@@ -93,6 +90,21 @@ def parse_event(body: bytes) -> IssueEvent | None:
         return IssueEvent.model_validate_json(canonical_json(value))
     except ValidationError:
         raise PayloadError("lacks a field, or has one of another form") from None
+
+
+def read_object(body: bytes) -> dict[str, JsonValue]:
+    """Read a delivery strictly as JSON.
+
+    Raises:
+        PayloadError: it is not one JSON object.
+    """
+    try:
+        value = parse_json(body, "delivery")
+    except ValueError:
+        raise PayloadError("is not one JSON document") from None
+    if not isinstance(value, dict) or not _is_bounded(value):
+        raise PayloadError("is no object, or holds a number that nothing can hold")
+    return value
 
 
 def _is_bounded(value: JsonValue) -> bool:

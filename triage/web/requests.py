@@ -37,24 +37,24 @@ def subject_of(event: IssueEvent) -> Subject:
     )
 
 
-def content_of(event: IssueEvent, subject: Subject, tracker: str) -> Content:
+def content_of(issue: Issue, subject: Subject, tracker: str) -> Content:
     """Return the issue's text, with what a run is started with.
 
     Args:
-        event: what happened.
-        subject: the issue.
+        issue: as it is.
+        subject: the same, under the name by which it is admitted.
         tracker: the tracker that the run reads it from.
 
     Raises:
         UnusableError: no run takes it.
     """
-    request = _request(event.issue, subject)
+    request = request_of(issue.title, issue.body or "", subject)
     context = IssueContext(
         tenant=subject.tenant,
         tracker=tracker,
         repository=subject.repository,
         issue=subject.number,
-        author=event.issue.user.login if event.issue.user else None,
+        author=issue.user.login if issue.user else None,
     )
     options = {"context": context.model_dump(exclude_none=True)}
     document = canonical_json({"request": request, "options": options})
@@ -64,19 +64,18 @@ def content_of(event: IssueEvent, subject: Subject, tracker: str) -> Content:
         raise UnusableError("no run takes this text") from None
     if _sent_size(request) > MAX_DOCUMENT_BYTES:
         raise UnusableError("no server takes this text")
-    text: list[JsonValue] = [event.issue.title, event.issue.body or ""]
-    return Content(digest=digest_of(text), at=event.issue.updated_at, document=document)
+    text: list[JsonValue] = [issue.title, issue.body or ""]
+    return Content(digest=digest_of(text), at=issue.updated_at, document=document)
 
 
-def _request(issue: Issue, subject: Subject) -> dict[str, JsonValue]:
+def request_of(title: str, body: str, subject: Subject) -> dict[str, JsonValue]:
     """Return the request; its id is the issue's, so that a later text is an edit of it."""
-    body = issue.body or ""
     return {
-        "request_id": f"{SOURCE}-{subject.key}",
-        "title": issue.title if issue.title.strip() else NO_TITLE,
+        "request_id": f"{subject.source}-{subject.key}",
+        "title": title if title.strip() else NO_TITLE,
         "body": body if body.strip() else NO_BODY,
         "changed_paths": [],
-        "source": SOURCE,
+        "source": subject.source,
     }
 
 

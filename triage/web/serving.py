@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -18,6 +18,7 @@ from temporalio.client import Client
 from triage import connection
 from triage.settings import Settings, SettingsError
 from triage.storage.admission import Admission
+from triage.storage.commands import Commands
 from triage.storage.documents import DocumentStore
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
@@ -25,6 +26,7 @@ from triage.storage.migrate import upgrade
 from triage.storage.outbox import DEFAULT_LEASE_SECONDS, Outbox
 from triage.web.app import make_app
 from triage.web.flood import Flood
+from triage.web.hearing import Hearing
 from triage.web.intake import Intake
 from triage.web.starter import Starter
 
@@ -37,10 +39,25 @@ STOP_SECONDS: Final = 5
 
 @dataclass(frozen=True)
 class House:
-    """What serves: an application and the task that starts runs."""
+    """What serves: an application, the task that starts runs, and what others need of it.
+
+    Attributes:
+        app: answers deliveries.
+        starter: starts runs.
+        store: where everything is recorded.
+        admission: records what was found in another way than by a delivery.
+        heard: is set when somebody has said something that has to be carried on.
+    """
 
     app: Starlette
     starter: Starter
+    store: Store
+    admission: Admission
+    heard: asyncio.Event
+
+
+Companions = Callable[[House], AbstractAsyncContextManager[None]]
+"""What runs beside it and reaches further than it may: trackers, and keys that sign."""
 
 
 class _Server(uvicorn.Server):
@@ -94,34 +111,63 @@ async def open_house(
         starter = Starter(
             Outbox(store, lease_seconds),
             DocumentStore(store),
-            lambda: _connect(settings),
+            lambda: connect(settings),
             settings.task_queue,
         )
-        intake = Intake(
-            secrets=secrets,
-            ignored={login.lower() for login in settings.webhook_ignored_senders},
-            tracker=settings.tracker,
-            admission=Admission(quick, timedelta(days=settings.evidence_retention_days)),
-            flood=Flood(settings.webhook_rate_per_minute),
-            admitted=starter.wake,
-        )
+        heard = asyncio.Event()
+        intake = _intake(settings, secrets, quick, starter, heard)
         checks = {"database": lambda: _answers(quick), "server": starter.answers}
-        yield House(make_app(intake, checks), starter)
+        admission = Admission(store, timedelta(days=settings.evidence_retention_days))
+        yield House(make_app(intake, checks), starter, store, admission, heard)
 
 
-async def serve(settings: Settings, listening: socket.socket, ready: Callable[[], None]) -> None:
+def _intake(
+    settings: Settings, secrets: list[bytes], quick: Store, starter: Starter, heard: asyncio.Event
+) -> Intake:
+    """Return what takes deliveries; comments too, where there is a key to answer for people."""
+    ignored = {login.lower() for login in settings.webhook_ignored_senders}
+    admission = Admission(quick, timedelta(days=settings.evidence_retention_days))
+    flood = Flood(settings.webhook_rate_per_minute)
+    hearing = Hearing(
+        ignored=ignored,
+        admission=admission,
+        commands=Commands(quick),
+        flood=flood,
+        heard=heard.set,
+    )
+    return Intake(
+        secrets=secrets,
+        ignored=ignored,
+        tracker=settings.tracker,
+        admission=admission,
+        flood=flood,
+        admitted=starter.wake,
+        hearing=None if settings.service_key is None else hearing,
+    )
+
+
+async def serve(
+    settings: Settings,
+    listening: socket.socket,
+    ready: Callable[[], None],
+    companions: Companions | None = None,
+) -> None:
     """Serve on a bound socket until cancelled; what is being answered is answered.
 
     Args:
         settings: all that it is told.
         listening: where.
         ready: called once requests are answered.
+        companions: what runs beside it, if anything does.
 
     Raises:
         SettingsError: there is no secret.
         StorageError: the database cannot be used.
     """
-    async with open_house(settings) as house:
+    async with contextlib.AsyncExitStack() as running:
+        house = await running.enter_async_context(open_house(settings))
+        if companions is not None:
+            await running.enter_async_context(companions(house))
         server = _Server(_config(house.app), ready)
         starting = asyncio.create_task(house.starter.run())
         answering = asyncio.create_task(server.serve(sockets=[listening]))
@@ -150,7 +196,13 @@ def _config(app: Starlette) -> uvicorn.Config:
     )
 
 
-async def _connect(settings: Settings) -> Client:
+async def connect(settings: Settings) -> Client:
+    """Reach the server, or say within seconds that it cannot be reached.
+
+    Raises:
+        ServerUnreachable: it does not answer.
+        SettingsError: the settings do not fit it.
+    """
     client = await connection.connect(settings)
     connection.check_storage_is_reachable(settings, client)
     return client

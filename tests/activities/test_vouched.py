@@ -1,0 +1,193 @@
+"""An approval by a service's word: kept with whose it is, and no write without their rights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.approvals import ApprovalActivities
+from activities.entitled import NOBODY_KNOWS, NOT_ENTITLED
+from activities.label_rows import operation_key
+from tests.activities.conftest import services_on
+from tests.activities.scripted_tracker import ScriptedTracker
+from tests.activities.writing import Writing
+from triage.contracts.approval import Verdict
+from triage.contracts.payloads import VerifyRequest, VerifyResult, WriteOutcome, WriteRequest
+from triage.policy.rules import BUILTIN_RULES
+from triage.signing.files import KeyringFile
+from triage.signing.keys import Keyring, new_key, signing_key
+from triage.signing.tokens import Statement, audience, sign, vouched_claims
+from triage.storage.engine import Store
+from triage.storage.vouchers import Voucher, vouchers_of
+from triage.trackers.base import TrackerRefused, TrackerTimeout
+from triage.trackers.people import Person, Right
+
+_PRIVATE, ENTRY = new_key("serve", datetime.now(UTC) - timedelta(days=1), vouches_for=("scripted",))
+KEY = signing_key(_PRIVATE)
+OCTOCAT = Person(id="583231", login="octocat", is_human=True, right=Right.WRITE)
+
+
+@dataclass
+class KnowingTracker(ScriptedTracker):
+    """A tracker that knows one person, or says why it does not."""
+
+    answer: Person | Exception | None = field(default=OCTOCAT)
+    people_asked: list[tuple[str, str]] = field(default_factory=list)
+
+    async def person(self, repository: str, login: str) -> Person | None:
+        """See `KnowsPeople.person`."""
+        self.people_asked.append((repository, login))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+async def _approve(
+    store: Store, request: WriteRequest, ring: KeyringFile, **changes: object
+) -> str:
+    """Verify a comment's approval of a write, as its run asks for it."""
+    operation = request.operation
+    statement = Statement(
+        audience=audience("default"),
+        workflow_id="triage-1",
+        operation_id=operation.operation_id,
+        version=operation.version,
+        digest=operation.approval_digest,
+        verdict=Verdict.APPROVE,
+        approver="octocat",
+    )
+    token = sign(vouched_claims(statement, "scripted", "583231", datetime.now(UTC)), KEY)
+    question = VerifyRequest(
+        scope=request.scope,
+        tenant="default",
+        operation_id=operation.operation_id,
+        version=operation.version,
+        operation_digest=operation.digest,
+        approval_digest=operation.approval_digest,
+        verdict=Verdict.APPROVE,
+        approver="octocat",
+        token=token,
+    ).model_copy(update=changes)
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, workflow_id="triage-1", namespace="default")
+    activities = ApprovalActivities(store, ring)
+    answer: VerifyResult = await environment.run(activities.verify, question)
+    return answer.detail or answer.code
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A write that only signed approvals allow, and the tracker that it goes to."""
+
+    writing: Writing
+    tracker: KnowingTracker
+    ring: KeyringFile
+    request: WriteRequest
+
+    async def approve(self, **changes: object) -> str:
+        """Approve the write by a comment."""
+        return await _approve(self.writing.store, self.request, self.ring, **changes)
+
+
+@pytest.fixture
+async def desk(store: Store, tmp_path: Path) -> Desk:
+    """A desk at which one service may vouch."""
+    ring = KeyringFile(tmp_path / "keyring.json")
+    ring.change(lambda _: Keyring.of([ENTRY]))
+    tracker = KnowingTracker()
+    services = replace(services_on(store, tracker), local_trust=False)
+    writing = Writing(tracker=tracker, services=services, store=store)
+    digest = await services.pin_rules(BUILTIN_RULES)
+    request = writing.request().model_copy(update={"policy_digest": digest})
+    return Desk(writing, tracker, ring, request)
+
+
+async def test_a_comment_s_approval_writes_once_its_author_s_rights_were_seen(desk: Desk) -> None:
+    """Who was vouched for is kept, and asked about by the name that was kept, before the write."""
+    assert "accepted" == await desk.approve()
+    key = operation_key(desk.request.scope, desk.request.operation.operation_id)
+    kept = await vouchers_of(desk.writing.store, key, desk.request.operation.version)
+    expected = Voucher(
+        operation_key=key,
+        version=desk.request.operation.version,
+        tracker="scripted",
+        person_id="583231",
+        login="octocat",
+    )
+    assert [expected] == kept
+    assert WriteOutcome.APPLIED == (await desk.writing.attempt(desk.request)).outcome
+    assert [("r", "octocat")] == desk.tracker.people_asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (None, NOT_ENTITLED),
+        (replace(OCTOCAT, right=Right.READ), NOT_ENTITLED),
+        (replace(OCTOCAT, right=Right.TRIAGE), NOT_ENTITLED),
+        (replace(OCTOCAT, id="1"), NOT_ENTITLED),
+        (replace(OCTOCAT, is_human=False), NOT_ENTITLED),
+        (TrackerRefused("forbidden", "no"), NOBODY_KNOWS),
+    ],
+)
+async def test_who_may_not_any_more_writes_nothing(
+    desk: Desk, answer: Person | Exception | None, reason: str
+) -> None:
+    """Rights that were lost, a login that is another's now, or no word at all: nothing is sent."""
+    assert "accepted" == await desk.approve()
+    desk.tracker.answer = answer
+    result = await desk.writing.attempt(desk.request)
+    assert (WriteOutcome.REFUSED, reason) == (result.outcome, result.detail)
+    assert 0 == desk.tracker.calls
+
+
+async def test_while_nobody_can_say_the_write_waits(desk: Desk) -> None:
+    """A tracker that is silent about rights is asked again; then the write happens once."""
+    assert "accepted" == await desk.approve()
+    desk.tracker.answer = TrackerTimeout("no answer")
+
+    def recover(_pause: timedelta) -> None:
+        desk.tracker.answer = OCTOCAT
+
+    result = await desk.writing.carry(desk.request, recover)
+    assert (WriteOutcome.APPLIED, 1) == (result.outcome, desk.tracker.calls)
+
+
+async def test_a_tracker_that_knows_nobody_writes_nothing(desk: Desk) -> None:
+    """Where rights cannot be asked about, an approval by a comment allows nothing."""
+    assert "accepted" == await desk.approve()
+    blind = ScriptedTracker()
+    services = replace(desk.writing.services, trackers={"scripted": blind})
+    writing = replace(desk.writing, services=services, tracker=blind)
+    result = await writing.attempt(desk.request)
+    assert (WriteOutcome.REFUSED, NOBODY_KNOWS) == (result.outcome, result.detail)
+
+
+async def test_rules_may_let_a_triager_decide(desk: Desk) -> None:
+    """The rules of the run say which rights are enough."""
+    rules = BUILTIN_RULES.model_copy(update={"comment_rights": ("triage",)})
+    digest = await desk.writing.services.pin_rules(rules)
+    request = desk.request.model_copy(update={"policy_digest": digest})
+    assert "accepted" == await desk.approve()
+    desk.tracker.answer = replace(OCTOCAT, right=Right.TRIAGE)
+    assert WriteOutcome.APPLIED == (await desk.writing.attempt(request)).outcome
+
+
+async def test_one_of_several_is_looked_at_too(desk: Desk) -> None:
+    """Where several have to agree, each who was vouched for has to have their rights still."""
+    assert "accepted" == await desk.approve(decides=False)
+    key = operation_key(desk.request.scope, desk.request.operation.operation_id)
+    kept = await vouchers_of(desk.writing.store, key, desk.request.operation.version)
+    assert ["octocat"] == [voucher.login for voucher in kept]
+
+
+async def test_a_barred_person_is_known_by_the_tracker_s_id(desk: Desk, tmp_path: Path) -> None:
+    """The keyring's names of a person count for what they say in a comment, too."""
+    _, alice = new_key("583231", datetime.now(UTC) - timedelta(days=1), "alice")
+    desk.ring.change(lambda ring: ring.with_key(alice))
+    assert "barred_person" == await desk.approve(barred=("alice",))
+    assert "same_person" == await desk.approve(subjects=("583231",))

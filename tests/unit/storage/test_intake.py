@@ -1,0 +1,67 @@
+"""Where looks stop, and what is removed of deliveries: never what says which text is the newest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import select
+
+from triage.storage.admission import Admission, Content, Delivery, Meaning, Subject
+from triage.storage.cursors import Cursor
+from triage.storage.engine import Store
+from triage.storage.intake_retention import purge_intake
+from triage.storage.outbox import Outbox
+from triage.storage.schema import deliveries, requests
+
+EARLY = datetime(2026, 1, 1, tzinfo=UTC)
+SUBJECT = Subject(
+    tenant="default", source="github", repository="acme/shop", repository_id="1", number="101"
+)
+
+
+async def _admit(store: Store, text: str, at: datetime) -> Meaning:
+    delivery = Delivery(delivery_id=text, event="issues", action="edited", body_digest=text)
+    content = Content(digest=text, at=at, document=text.encode())
+    return (await Admission(store, timedelta(days=1)).admit(delivery, SUBJECT, content)).meaning
+
+
+async def _start(store: Store, name: str) -> None:
+    held = await Outbox(store).take()
+    assert held is not None
+    assert await Outbox(store).started(held, name, None)
+
+
+async def _rows(store: Store, table: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a table
+    async with store.read() as connection:
+        return [dict(row) for row in (await connection.execute(select(table))).mappings()]
+
+
+async def test_a_cursor_only_moves_forward(store: Store) -> None:
+    """Two processes that look at once lose nothing: the one that is behind moves nothing back."""
+    cursor = Cursor(store, tenant="default", source="github", repository="acme/shop")
+    assert EARLY == await cursor.position(EARLY)
+    await cursor.advance(EARLY + timedelta(hours=2))
+    await cursor.advance(EARLY + timedelta(hours=1))
+    assert EARLY + timedelta(hours=2) == await cursor.position()
+    other = Cursor(store, tenant="default", source="github", repository="acme/other")
+    assert timedelta(minutes=1) > datetime.now(UTC) - await other.position()
+
+
+async def test_what_is_old_goes_and_what_is_newest_stays(store: Store) -> None:
+    """Deliveries go and overtaken texts go; the newest started text, and later ones, never do."""
+    assert Meaning.ACCEPTED is await _admit(store, "one", EARLY)
+    await _start(store, "run-1")
+    assert Meaning.ACCEPTED is await _admit(store, "two", EARLY + timedelta(hours=1))
+    await _start(store, "run-2")
+    assert Meaning.ACCEPTED is await _admit(store, "three", EARLY + timedelta(hours=2))
+    assert 0 == await purge_intake(store, datetime.now(UTC) - timedelta(hours=1))
+    later = datetime.now(UTC) + timedelta(hours=1)
+    assert 2 == await purge_intake(store, later, limit=1)
+    assert 2 == await purge_intake(store, later)
+    assert [] == await _rows(store, deliveries)
+    left = {row["workflow_id"]: row["state"] for row in await _rows(store, requests)}
+    assert {"run-2": "started", None: "accepted"} == left
+    # What was said before is still no news, and an old recording still stale.
+    assert Meaning.UNCHANGED is await _admit(store, "three", EARLY + timedelta(hours=2))
+    assert Meaning.STALE is await _admit(store, "one", EARLY)

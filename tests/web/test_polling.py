@@ -1,0 +1,112 @@
+"""Issues whose delivery never came are found by looking, once, and under the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from tests.fakes.commit_log import Action
+from tests.fakes.faults import rate_limited
+from tests.fakes.github_shapes import number_of
+from tests.unit.trackers.far_ends import GitHubEnd, github_end
+from tests.web.hooks import Hook, an_event
+from triage.ingest import polling as polling_module
+from triage.ingest.polling import Polling
+from triage.storage.admission import Admission
+from triage.storage.schema import requests
+from triage.trackers import github_listing
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+async def end(tmp_path: Path) -> AsyncIterator[GitHubEnd]:
+    """GitHub with one open issue."""
+    async with github_end(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def polling(end: GitHubEnd, light_hook: Hook, monkeypatch: pytest.MonkeyPatch) -> Polling:
+    """What looks through it, beside a server for deliveries, two issues a page."""
+    monkeypatch.setattr(github_listing, "PAGE_SIZE", 2)
+    store = light_hook.store
+    return Polling(
+        tracker=end.over_github,
+        tracker_name="github",
+        store=store,
+        admission=Admission(store, timedelta(days=1)),
+        page_pause_seconds=0,
+    )
+
+
+async def _count(hook: Hook) -> int:
+    async with hook.store.read() as connection:
+        return int(await connection.scalar(select(func.count()).select_from(requests)) or 0)
+
+
+async def test_what_no_delivery_brought_is_found_once(
+    polling: Polling, end: GitHubEnd, light_hook: Hook
+) -> None:
+    """Over several pages, without pull requests and closed issues; a second look finds nothing."""
+    for number in ("102", "103", "104", "105", "106"):
+        data = {"title": number, "body": "", "pull_request": number == "103"}
+        await end.control.act(Action.OPENED, end.repository, number, data=data)
+    await end.control.edit(end.repository, "104", state="closed")
+    look = await polling.look(end.repository, LONG_AGO)
+    assert (4, True, "") == (look.admitted, look.is_whole, look.problem)
+    again = await polling.look(end.repository)
+    assert 0 == again.admitted
+    assert 4 == await _count(light_hook)
+    await end.control.edit(end.repository, "102", title="Another title")
+    assert 1 == (await polling.look(end.repository)).admitted
+
+
+async def test_what_a_delivery_brought_is_no_news(
+    polling: Polling, end: GitHubEnd, light_hook: Hook
+) -> None:
+    """A label that was put on since changes the time, not the text: nothing is started."""
+    event = an_event(title="Crash", body="It crashes.", at="2026-01-01T00:00:00Z")
+    event["repository"]["id"] = number_of(end.repository)
+    assert "accepted" == (await light_hook.send(event)).json()["outcome"]
+    await end.adds("bug")
+    look = await polling.look(end.repository, LONG_AGO)
+    assert (1, 0) == (look.seen, look.admitted)
+    assert 1 == await _count(light_hook)
+
+
+async def test_the_first_look_begins_now(polling: Polling, end: GitHubEnd) -> None:
+    """Turning it on triages no old issues: that is what a backfill is for."""
+    polling.store._offset += timedelta(hours=1)
+    look = await polling.look(end.repository)
+    polling.store._offset -= timedelta(hours=1)
+    assert (0, True) == (look.seen, look.is_whole)
+
+
+async def test_a_look_is_bounded_and_goes_on(
+    polling: Polling, end: GitHubEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository with more changes than a look takes is looked through by the next ones."""
+    for number in ("102", "103", "104"):
+        await end.control.open_issue(end.repository, number, title=number)
+    with monkeypatch.context() as patched:
+        patched.setattr(polling_module, "MAX_PAGES", 1)
+        look = await polling.look(end.repository, LONG_AGO)
+    assert (2, False) == (look.admitted, look.is_whole)
+    look = await polling.look(end.repository)
+    assert (2, True) == (look.admitted, look.is_whole)
+
+
+async def test_a_repository_rests_as_long_as_github_says(polling: Polling, end: GitHubEnd) -> None:
+    """A limit is no reason to ask again at once, nor to leave the other repositories out."""
+    await end.control.plan(rate_limited("60", method="GET", path="/issues$"))
+    [look] = await polling.look_through((end.repository,))
+    assert (60.0, False) == (look.retry_after_seconds, look.is_whole)
+    assert look.problem
+    assert [] == await polling.look_through((end.repository,))
+    polling._resting.clear()
+    assert [True] == [look.is_whole for look in await polling.look_through((end.repository,))]
