@@ -30,6 +30,8 @@ Handle = WorkflowHandle[Any, Any]
 FLOOR: Final = "floor"
 FLOOR_AGAIN: Final = "floor again"
 PRODUCT: Final = "product"
+REPOSITORY: Final = "benchmarks"
+"""Where the issues are; each run is about one of its own."""
 _TASK_EVENTS: Final = 3
 _ACTIVITY_EVENTS: Final = 6
 _APPROVAL: Final[dict[str, JsonValue]] = {
@@ -131,7 +133,9 @@ class ProductArm:
 
     async def start(self, shape: Shape, run_id: str) -> Handle:
         """Start a run about an issue of its own."""
-        options: dict[str, JsonValue] = {"context": {"repository": run_id}}
+        options: dict[str, JsonValue] = {
+            "context": {"repository": REPOSITORY, "issue": run_id},
+        }
         if shape.recorded:
             options |= {"model": self._models[shape.name], "max_steps": shape.steps}
         if shape.waits:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Sequence
+from compileall import compile_dir
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from benchmarks.arms import FLOOR_AGAIN, Arm, FloorArm, ProductArm
 from benchmarks.cold_start import measure_cold_starts
@@ -19,6 +21,8 @@ from benchmarks.stacks import floor_stack, product_stack
 from benchmarks.throughput import measure_throughput
 from benchmarks.waiting import measure_waiting
 
+_ROOT: Final = Path(__file__).parents[1]
+
 
 async def play(plan: Plan, command: str) -> Results:
     """Measure everything that a plan names.
@@ -28,6 +32,7 @@ async def play(plan: Plan, command: str) -> Results:
         EmbeddedError: a server or a worker did not start.
     """
     results = Results(environment(plan, command))
+    _compile()
     with TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as folder:
         async with _arms(plan, Path(folder) / "run") as arms:
             await _on_running(arms, plan, results, Path(folder))
@@ -73,6 +78,12 @@ async def _arms(plan: Plan, folder: Path, *, again: bool = True) -> AsyncIterato
             opened = getattr(import_module(module), member)
             arms.append(await enter(opened(plan, folder / f"peer-{number}")))
         yield arms
+
+
+def _compile() -> None:
+    """Write byte code as an installed wheel has it; replaying in this process needs it, too."""
+    for name in ("benchmarks", "triage", "workflows"):
+        compile_dir(_ROOT / name, quiet=2)
 
 
 def _say(text: str) -> None:

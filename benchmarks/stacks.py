@@ -129,6 +129,8 @@ async def _stack(
                 **server.environment(),
                 CONFIG_VARIABLE: str(config),
                 "PYTHONPATH": str(_ROOT),
+                # Without byte code on disk, the sandbox compiles a workflow's module for every run.
+                "PYTHONDONTWRITEBYTECODE": "",
             },
         )
 

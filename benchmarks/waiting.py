@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.arms import PRODUCT, Arm, Handle
+from benchmarks.arms import PRODUCT, REPOSITORY, Arm, Handle
 from benchmarks.load import start_each, until_all_wait
 from benchmarks.plan import A, Plan
 from benchmarks.procfs import processes
@@ -148,7 +148,7 @@ async def _wrong_writes(arm: Arm, runs: Sequence[Handle]) -> int:
     wrong = 0
     async with _tracker(arm) as tracker:
         for run in runs:
-            record = await tracker.show_issue(run.id, "ISSUE-1")
+            record = await tracker.show_issue(REPOSITORY, run.id)
             events = record.events if isinstance(record, IssueRecord) else ()
             labels = [event.label for event in events if event.label]
             wrong += (not labels) or len(labels) - len(set(labels))
