@@ -36,6 +36,7 @@ from triage.storage.retention import purge_settled
 from triage.storage.transitions import OperationState
 from triage.trackers.base import TrackerRefused, TrackerTimeout, TrackerUnavailable
 from triage.trackers.read_back import ReadBack
+from triage.trackers.undo_plan import UNDOES
 
 RUN_OVER: Final = "its run is over"
 ABSENT: Final = f"{RUN_OVER}, and not all of its labels are on the issue"
@@ -252,6 +253,9 @@ class Sweeper:
         The scope tells runs apart that had the same workflow id one after the other. A reset run
         and one that was continued as new have the scope of the first one.
         """
+        if record.operation_type == UNDOES:
+            # A person's command did it, and no run carries it on.
+            return False
         handle = self._client.get_workflow_handle(record.workflow_id)
         try:
             latest = await handle.describe(rpc_timeout=_RPC_TIMEOUT)

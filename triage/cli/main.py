@@ -25,6 +25,7 @@ from triage.cli import (
     run_commands,
     serve_command,
     stack_commands,
+    undo_command,
 )
 from triage.cli.errors import report
 from triage.cli.output import prepare_streams, put, say
@@ -56,6 +57,7 @@ for commands in (
     data_commands,
     key_commands,
     operator_commands,
+    undo_command,
     owner_commands,
     policy_commands,
     evaluate_command,

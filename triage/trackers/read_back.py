@@ -16,8 +16,9 @@ from triage.storage.ledger import Ledger
 from triage.storage.leftovers import Closing, close_absent
 from triage.storage.operations import Moved, OperationRecord
 from triage.storage.receipts import Receipt
-from triage.trackers.base import Tracker, TrackerError
+from triage.trackers.base import LabelPresence, Tracker, TrackerError
 from triage.trackers.reading import Effect, Reading, read_labels
+from triage.trackers.undo_plan import UNDOES
 
 READ_SECONDS = 10.0
 
@@ -67,14 +68,18 @@ class ReadBack:
         issue = reading.issue.number
         reach(Point.READ_BACK_BEFORE_RECORD)
         key, epoch = record.operation_key, record.epoch
-        if reading.effect is None:
+        effect = effect_on(record, reading)
+        if effect is None:
             return await close_absent(self._store, self._ledger.timings, key, epoch, closing)
-        receipt = await self._receipt(record, reading.effect, issue, reading.issue.labels)
+        receipt = await self._receipt(record, effect, issue, reading.issue.labels)
         return await self._ledger.reconcile(key, epoch, present=True, receipt=receipt)
 
     async def is_begun(self, record: OperationRecord) -> bool:
         """Whether anything on the issue may be the work of this write; raises like `settle`."""
-        return (await self._read(record)).is_begun
+        reading = await self._read(record)
+        if record.operation_type == UNDOES:
+            return any(place is not LabelPresence.PRESENT for place in reading.places)
+        return reading.is_begun
 
     async def _read(self, record: OperationRecord) -> Reading:
         tracker, repository, issue = self._place(record)
@@ -108,5 +113,13 @@ class ReadBack:
             approver=approval.approver if approval else None,
             approved_by=approval.source.value if approval else None,
             approval_digest=approval.digest if approval else None,
+            undoes=json.loads(record.arguments)[0] if record.operation_type == UNDOES else None,
         )
         return receipt.to_bytes()
+
+
+def effect_on(record: OperationRecord, reading: Reading) -> Effect | None:
+    """Return how a write shows on the issue, or None if it does not; an undo shows by absence."""
+    if record.operation_type != UNDOES:
+        return reading.effect
+    return "taken_off" if reading.is_off else None

@@ -1,0 +1,164 @@
+"""`triage undo` shows, asks, and takes off what a write put on, here on the local tracker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Answer
+from tests.cli.in_process import Typed
+from tests.cli.stored import in_store
+from tests.unit.storage.samples import approval, operation
+from triage.cli.undo_rights import why_not
+from triage.contracts.canonical import canonical_json
+from triage.policy.rules import BUILTIN_RULES
+from triage.storage.approvals import ApprovalSource
+from triage.storage.engine import Store
+from triage.storage.ledger import Ledger
+from triage.storage.operations import Reserved
+from triage.storage.transitions import OperationState as S
+from triage.trackers.local import LocalTracker
+
+KEY = "op_1"
+TRUSTS = {"TRIAGE_LOCAL_TRUST": "true"}
+
+
+@pytest.fixture
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Typed:
+    """Commands, and one applied write of two labels on issue 1, which eve opened."""
+    in_store(tmp_path, _applied)
+    return Typed(tmp_path, monkeypatch, capsys)
+
+
+async def _applied(store: Store) -> None:
+    tracker, ledger = LocalTracker(store), Ledger(store)
+    await tracker.seed_labels("local", ["bug", "component:api", "vip"])
+    await tracker.create_issue("local", title="It fails", body="", author="eve", number="1")
+    await tracker.add_label("local", "1", "vip", by="ann")
+    target = {"tracker": "local", "repository": "local", "issue": "1"}
+    values = {"target": canonical_json(target).decode(), "scope": "5c0fe" * 6 + "ab"}
+    row = operation(KEY, ("bug", "component:api"), **values)
+    claimed = await ledger.reserve(row, approval(row, source=ApprovalSource.SIGNAL))
+    assert isinstance(claimed, Reserved)
+    assert await ledger.dispatch(KEY, claimed.epoch)
+    await tracker.add_labels("local", "1", row.labels, by="bounded-triage", operation_key=KEY)
+    assert await ledger.settle(KEY, claimed.epoch, S.APPLIED, b"{}")
+
+
+def _labels(typed: Typed) -> list[str]:
+    labels: list[str] = typed("issues", "show", "1", "--format", "json").json()["labels"]
+    return labels
+
+
+def _undo(typed: Typed, *more: str, env: Mapping[str, str] = TRUSTS) -> Answer:
+    return typed("undo", KEY, "--as", "ann", *more, env=env)
+
+
+def test_it_shows_and_does_nothing_where_nobody_can_be_asked(typed: Typed) -> None:
+    """What would become of each label is told; without --yes that is all."""
+    answer = _undo(typed)
+    assert (0, True) == (answer.status, "nothing was done: --yes does it" in answer.out)
+    assert ["bug", "component:api"] == [
+        w for w in answer.out.split() if w in {"bug", "component:api"}
+    ]
+    shown = _undo(typed, "--format", "json").json()
+    assert (None, {"bug": "take_off", "component:api": "take_off"}) == (
+        shown["ending"],
+        shown["labels"],
+    )
+    assert ["vip", "bug", "component:api"] == _labels(typed)
+
+
+def test_it_takes_off_what_it_showed_and_is_listed(typed: Typed) -> None:
+    """The person's own label stays, the ledger has the undo, and a repeat does nothing more."""
+    answer = _undo(typed, "--yes", "--format", "json").json()
+    assert ("done", "ann", KEY) == (
+        answer["ending"],
+        answer["receipt"]["approval"]["approver"],
+        answer["receipt"]["undoes"],
+    )
+    assert ["vip"] == _labels(typed)
+    listed = typed("operations", "--format", "json").json()
+    assert [KEY, answer["operation_key"]] == [row["operation_key"] for row in listed]
+    again = _undo(typed, "--yes", "--format", "json").json()
+    assert ("done_before", answer["receipt"]) == (again["ending"], again["receipt"])
+    assert 0 == typed("audit", "verify").status
+
+
+def test_a_run_and_its_operation_name_it_too(typed: Typed) -> None:
+    """With the workflow's id the operation's own id will do."""
+    answer = typed("undo", "op-105", "--workflow", "triage-101", "--as", "ann", "--yes", env=TRUSTS)
+    assert (0, ["vip"]) == (answer.status, _labels(typed))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "told"),
+    [
+        (("op_2",), TRUSTS, "there is no such operation"),
+        ((KEY, "--as", "Eve"), TRUSTS, "who opened the issue"),
+        ((KEY, "--as", "ann"), {"TRIAGE_LOCAL_TRUST": "false"}, "only a signed undo counts"),
+        ((KEY, "--as", "helper[bot]"), TRUSTS, "bots decide on no write"),
+        ((KEY, "--key", "x"), TRUSTS, "--key names a key to sign with"),
+    ],
+    ids=["missing", "author", "unsigned", "bot", "key"],
+)
+def test_what_may_not_be_undone_stays(
+    typed: Typed, arguments: tuple[str, ...], env: Mapping[str, str], told: str
+) -> None:
+    """Each has its sentence, and the labels are where they were."""
+    answer = typed("undo", *arguments, "--yes", env=env)
+    assert (True, True) == (answer.status in {1, 2}, told in answer.err)
+    assert ["vip", "bug", "component:api"] == _labels(typed)
+
+
+def test_what_is_not_ours_any_more_leaves_nothing_to_undo(typed: Typed) -> None:
+    """A person took one off and put the other one on again: both are told."""
+
+    async def acts(store: Store) -> None:
+        tracker = LocalTracker(store)
+        for label in ("bug", "component:api"):
+            await tracker.remove_label("local", "1", label, by="ann")
+        await tracker.add_label("local", "1", "bug", by="ann")
+
+    in_store(typed.home, acts)
+    answer = _undo(typed, "--yes")
+    assert 1 == answer.status
+    assert "nothing to undo" in answer.err
+    assert '"component:api": not on the issue any more' in answer.err
+
+
+def test_where_approvals_are_signed_a_signature_undoes(typed: Typed) -> None:
+    """A key of the ring counts, and the ledger keeps who signed; a stranger's key does not."""
+    ring = typed.home / "keyring.json"
+    signs = {"TRIAGE_LOCAL_TRUST": "false", "TRIAGE_KEYRING": str(ring)}
+    assert 0 == typed("keys", "new", "ann", env=signs).status
+    stranger = typed.home / "stranger.json"
+    assert (
+        0
+        == typed(
+            "keys",
+            "new",
+            "mallory",
+            "--key",
+            stranger,
+            env={"TRIAGE_KEYRING": str(typed.home / "other.json")},
+        ).status
+    )
+    refused = typed("undo", KEY, "--sign", "--key", stranger, "--yes", env=signs)
+    assert (1, True) == (refused.status, "the signature does not count" in refused.err), refused
+    answer = typed("undo", KEY, "--sign", "--yes", "--format", "json", env=signs)
+    assert (0, ["vip"]) == (answer.status, _labels(typed))
+    assert "token" == answer.json()["receipt"]["approval"]["source"]
+
+
+def test_the_rules_of_now_say_who_may() -> None:
+    """Named approvers stay the only ones, in any letter case, and one is not several."""
+    named = BUILTIN_RULES.model_copy(update={"approvers": ("Ann",)})
+    assert why_not("ANN", "eve", named) is None
+    assert "the rules name others as approvers" == why_not("bob", "eve", named)
+    several = BUILTIN_RULES.model_copy(update={"approvals_required": 2})
+    assert "the rules want 2 people for a write; do it by hand" == why_not("ann", "eve", several)
