@@ -16,6 +16,7 @@ from tests.activities.conftest import services_on
 from tests.activities.scripted_tracker import ScriptedTracker
 from tests.activities.writing import Writing
 from triage.contracts.approval import Verdict
+from triage.contracts.canonical import digest_of
 from triage.contracts.payloads import VerifyRequest, VerifyResult, WriteOutcome, WriteRequest
 from triage.policy.rules import BUILTIN_RULES
 from triage.signing.files import KeyringFile
@@ -93,6 +94,14 @@ class Desk:
         return await _approve(self.writing.store, self.request, self.ring, **changes)
 
 
+def _under(request: WriteRequest, rules: str) -> WriteRequest:
+    """Return a write under pinned rules, which its approval covers."""
+    operation = request.operation
+    covered = [operation.digest, operation.version, request.content_digest, rules]
+    shown = operation.model_copy(update={"approval_digest": digest_of(covered)})
+    return request.model_copy(update={"policy_digest": rules, "operation": shown})
+
+
 @pytest.fixture
 async def desk(store: Store, tmp_path: Path) -> Desk:
     """A desk at which one service may vouch."""
@@ -102,7 +111,7 @@ async def desk(store: Store, tmp_path: Path) -> Desk:
     services = replace(services_on(store, tracker), local_trust=False)
     writing = Writing(tracker=tracker, services=services, store=store)
     digest = await services.pin_rules(BUILTIN_RULES)
-    request = writing.request().model_copy(update={"policy_digest": digest})
+    request = _under(writing.request(), digest)
     return Desk(writing, tracker, ring, request)
 
 
@@ -171,10 +180,10 @@ async def test_rules_may_let_a_triager_decide(desk: Desk) -> None:
     """The rules of the run say which rights are enough."""
     rules = BUILTIN_RULES.model_copy(update={"comment_rights": ("triage",)})
     digest = await desk.writing.services.pin_rules(rules)
-    request = desk.request.model_copy(update={"policy_digest": digest})
+    desk = replace(desk, request=_under(desk.request, digest))
     assert "accepted" == await desk.approve()
     desk.tracker.answer = replace(OCTOCAT, right=Right.TRIAGE)
-    assert WriteOutcome.APPLIED == (await desk.writing.attempt(request)).outcome
+    assert WriteOutcome.APPLIED == (await desk.writing.attempt(desk.request)).outcome
 
 
 async def test_one_of_several_is_looked_at_too(desk: Desk) -> None:
