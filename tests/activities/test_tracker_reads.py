@@ -105,7 +105,11 @@ async def test_an_owner_has_file_commit_and_line(far: Far) -> None:
     """The last line that matches answers, by its first owner; the rules add the labels."""
     far.has(FILE)
     ref, content = await far.ask.owner("backend/api.py")
-    assert {"owner": "@acme/all", "allowed_labels": ["bug", "component:api"]} == ref.facts
+    assert {
+        "owner": "@acme/all",
+        "owners": ["@acme/all", "@eve"],
+        "allowed_labels": ["bug", "component:api"],
+    } == ref.facts
     assert (f"CODEOWNERS@{SHA}#L2", f"github:{REPOSITORY}") == (ref.locator, ref.source)
     assert (["@acme/all", "@eve"], ".github/CODEOWNERS", SHA, 2, "owned") == tuple(
         content[name] for name in ("owners", "file", "commit", "line", "status")

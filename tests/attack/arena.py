@@ -17,7 +17,13 @@ from typing import Any, Final
 from pydantic import SecretStr
 from sqlalchemy import select
 from temporalio.client import Client
-from temporalio.runtime import MetricBuffer, Runtime, TelemetryConfig
+from temporalio.runtime import (
+    LoggingConfig,
+    MetricBuffer,
+    Runtime,
+    TelemetryConfig,
+    TelemetryFilter,
+)
 from temporalio.testing import WorkflowEnvironment
 
 import worker
@@ -242,7 +248,8 @@ class Arena:
 async def opened_arena(folder: Path, llm: LlmSetup | None = None) -> AsyncIterator[Arena]:
     """Start a server, the workers and both trackers; `llm` reaches a model behind an API."""
     metrics = MetricBuffer(1_000_000)
-    runtime = Runtime(telemetry=TelemetryConfig(metrics=metrics))
+    quiet = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
+    runtime = Runtime(telemetry=TelemetryConfig(metrics=metrics, logging=quiet))
     async with AsyncExitStack() as running:
         logs = running.enter_context(logged())
         github = await running.enter_async_context(serving_github(folder / "commits.jsonl"))

@@ -6,10 +6,16 @@ rule); `entailed` also recomputes owner and route from the cited evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pydantic import JsonValue
 
 from triage.contracts.decision import FinalAnswer
 from triage.contracts.payloads import EvidenceRef
+
+_OWNERS: Final = ("owner", "owners")
+"""Where a record names who owns something: the first of several stands in both."""
 
 
 def is_cited(evidence_ids: Iterable[str], known: frozenset[str]) -> bool:
@@ -22,18 +28,21 @@ def entailment_problem(
 ) -> str | None:
     """Say how the cited evidence does not yield the answer's owner and route, or None if it does.
 
-    A route follows from a policy's own route, or from an ownership rule whose allowed labels
-    name it.
+    An owner follows from a record that names it, alone or among several. A route follows from a
+    policy's own route, or from an ownership rule whose allowed labels name it.
     """
     cited = [item.facts for item in evidence if item.id in answer.evidence_ids]
-    # A tool may return any JSON as owner, a list too, so nothing here needs to be hashable.
-    if not any(facts.get("owner") == answer.owner for facts in cited):
+    owners = {name for facts in cited for key in _OWNERS for name in _names(facts.get(key))}
+    if answer.owner not in owners:
         return "the cited evidence names another owner"
-    entailed: set[str] = set()
-    for facts in cited:
-        route, allowed = facts.get("route"), facts.get("allowed_labels")
-        if isinstance(route, str):
-            entailed.add(route)
-        if isinstance(allowed, list):
-            entailed.update(name for name in allowed if isinstance(name, str) and name in routes)
-    return None if answer.route in entailed else "the cited evidence yields another route"
+    entailed = {name for facts in cited for name in _names(facts.get("route"))}
+    allowed = {name for facts in cited for name in _names(facts.get("allowed_labels"))}
+    is_entailed = answer.route in entailed | (allowed & routes)
+    return None if is_entailed else "the cited evidence yields another route"
+
+
+def _names(fact: JsonValue) -> Iterator[str]:
+    """Yield the names in a fact; a tool may return any JSON, and what is no name says nothing."""
+    for name in fact if isinstance(fact, list) else [fact]:
+        if isinstance(name, str):
+            yield name

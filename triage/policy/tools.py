@@ -26,7 +26,7 @@ from triage.contracts.payloads import ToolSnapshot
 
 MAX_RESULT_BYTES: Final = 16_384
 MAX_LIST_ITEMS: Final = 100
-FACT_NAMES: Final[tuple[str, ...]] = ("owner", "route", "allowed_labels")
+FACT_NAMES: Final[tuple[str, ...]] = ("owner", "owners", "route", "allowed_labels")
 
 
 class Kind(StrEnum):

@@ -11,12 +11,19 @@ from tests.unit.contracts.strategies import JSON_VALUES, PROPERTY
 from triage.contracts.decision import FinalAnswer
 from triage.contracts.payloads import EvidenceRef
 from triage.policy.grounding import entailment_problem, is_cited
+from triage.policy.tools import FACT_NAMES
 
 ROUTES = frozenset({"bug", "documentation", "feature", "security_review"})
 OTHER_OWNER = "the cited evidence names another owner"
 OTHER_ROUTE = "the cited evidence yields another route"
 API: dict[str, JsonValue] = {"owner": "backend-team", "allowed_labels": ["bug", "component:api"]}
 FEATURE: dict[str, JsonValue] = {"owner": "product-team", "route": "feature"}
+SHARED: dict[str, JsonValue] = {
+    "owner": "@acme/api",
+    "owners": ["@acme/api", "@ann"],
+    "allowed_labels": ["bug"],
+}
+UNKNOWN: dict[str, JsonValue] = {}
 
 
 def _answer(route: str, owner: str, *evidence_ids: str) -> FinalAnswer:
@@ -36,7 +43,12 @@ def _evidence(evidence_id: str, facts: dict[str, JsonValue]) -> EvidenceRef:
     )
 
 
-EVIDENCE = (_evidence("owners-api", API), _evidence("policy-feature", FEATURE))
+EVIDENCE = (
+    _evidence("owners-api", API),
+    _evidence("policy-feature", FEATURE),
+    _evidence("codeowners-1", SHARED),
+    _evidence("codeowners-2", UNKNOWN),
+)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +92,13 @@ def test_citation_is_the_subset_rule(cited: list[str], known: frozenset[str]) ->
         (_answer("bug", "product-team", "policy-feature"), OTHER_ROUTE),
         (_answer("bug", "backend-team"), OTHER_OWNER),
         (_answer("bug", "backend-team", "mutation-receipt"), OTHER_OWNER),
+        (_answer("bug", "@acme/api", "codeowners-1"), None),
+        (_answer("bug", "@ann", "codeowners-1"), None),
+        (_answer("bug", "@bob", "codeowners-1"), OTHER_OWNER),
+        (_answer("bug", "@ann", "codeowners-2"), OTHER_OWNER),
+        (_answer("feature", "@ann", "codeowners-1"), OTHER_ROUTE),
+        (_answer("feature", "@ann", "codeowners-1", "policy-feature"), None),
+        (_answer("bug", "@acme/api @ann", "codeowners-1"), OTHER_OWNER),
     ],
 )
 def test_owner_and_route_follow_from_the_cited_evidence(
@@ -97,13 +116,14 @@ def test_evidence_without_facts_entails_nothing() -> None:
 
 
 @PROPERTY
-@given(
-    st.dictionaries(st.sampled_from(("owner", "route", "allowed_labels")), JSON_VALUES, max_size=3)
-)
+@given(st.dictionaries(st.sampled_from(FACT_NAMES), JSON_VALUES, max_size=4))
 def test_odd_facts_never_break_the_check(facts: dict[str, JsonValue]) -> None:
     """Facts are whatever a tool returned: wrong types entail nothing and raise nothing."""
     answer = _answer("bug", "backend-team", "e")
     problem = entailment_problem(answer, (_evidence("e", facts),), ROUTES)
     assert problem in {OTHER_OWNER, OTHER_ROUTE, None}
-    if facts.get("owner") != "backend-team":
+    named = [facts.get("owner"), facts.get("owners")]
+    if "backend-team" not in [
+        name for it in named for name in (it if isinstance(it, list) else [it])
+    ]:
         assert problem == OTHER_OWNER
