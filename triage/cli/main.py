@@ -17,6 +17,7 @@ from triage.cli import (
     data_commands,
     edit_command,
     evaluate_command,
+    intake_commands,
     key_commands,
     operator_commands,
     owner_commands,
@@ -51,6 +52,7 @@ app = typer.Typer(
 for commands in (
     stack_commands,
     serve_command,
+    intake_commands,
     run_commands,
     resume_command,
     edit_command,

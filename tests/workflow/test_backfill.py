@@ -1,0 +1,130 @@
+"""Old issues are tried by real runs, without effects, and a backfill goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.workflow.world import World
+from triage.cli.backfilling import put_report, telling
+from triage.contracts.options import Mode
+from triage.ingest.backfill import Backfill, Pace, Wanted
+from triage.ingest.backfill_report import report_of
+from triage.trackers.base import TrackerUnavailable
+from triage.trackers.listing import IssuePage, Listed, ListedRepository, ListsIssues
+from triage.trackers.local import LocalTracker
+
+TEXTS = {
+    "1": ("Crash", "Error: it crashes on start, see backend/api.py. Steps to reproduce: start it."),
+    "2": ("Typo in the guide", "There is a typo in docs/getting-started.md, the documentation."),
+    "3": ("Odd", "Something is odd."),
+}
+
+
+@dataclass
+class Faulty:
+    """A tracker whose list breaks off after some issues, once."""
+
+    tracker: LocalTracker
+    breaks_after: int | None = None
+
+    async def repository(self, repository: str) -> ListedRepository:
+        """See `ListsIssues`."""
+        return await self.tracker.repository(repository)
+
+    async def issue_page(
+        self, repository: str, listed: Listed, page: Mapping[str, str] | None = None
+    ) -> IssuePage:
+        """See `ListsIssues`."""
+        found = await self.tracker.issue_page(repository, listed, page)
+        if self.breaks_after is None:
+            return found
+        if page is not None:
+            raise TrackerUnavailable("gone", effect_possible=False)
+        return replace(found, issues=found.issues[: self.breaks_after], following={"start": "0"})
+
+
+@pytest.fixture
+async def repository(world: World) -> str:
+    """A repository of three issues, one of them labelled by a person."""
+    name = f"acme/old-{uuid.uuid4().hex}"
+    await world.tracker.seed_labels(name, ["bug", "documentation", "component:api"])
+    for number, (title, body) in TEXTS.items():
+        await world.tracker.create_issue(name, title=title, body=body, author="ann", number=number)
+    await world.tracker.add_label(name, "1", "bug", by="ann")
+    return name
+
+
+def _backfill(world: World, tracker: ListsIssues, told: list[int]) -> Backfill:
+    return Backfill(
+        client=world.client,
+        task_queue=world.queue,
+        tracker=tracker,
+        tracker_name="local",
+        store=world.services.store,
+        pace=Pace(parallel=2, per_minute=6_000, page_pause_seconds=0),
+        told=told.append,
+    )
+
+
+def _wanted(repository: str, **changes: object) -> Wanted:
+    wanted = Wanted(repository=repository, since=None, until=None, limit=100, mode=Mode.SHADOW)
+    return replace(wanted, **changes)  # type: ignore[arg-type] # any field of it
+
+
+async def test_every_issue_is_tried_and_nothing_is_written(
+    world: World, repository: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Real runs answer or abstain, people's labels stand beside, and no issue has changed."""
+    told: list[int] = []
+    outcome = await _backfill(world, world.tracker, told).run(_wanted(repository))
+    assert {"1", "2", "3"} == set(outcome.results)
+    assert [0, 1, 2, 3] == told
+    assert ["bug"] == outcome.results["1"]["people"]
+    assert outcome.results["1"]["policy"]
+    for number in TEXTS:
+        issue = await world.tracker.show_issue(repository, number)
+        assert [] == [event for event in getattr(issue, "events", ()) if event.operation_key]
+    report = report_of(outcome.results.values(), ["bug", "documentation"])
+    assert 3 == report.issues == report.answered + report.abstained + report.failed
+    put_report(_wanted(repository), report)
+    shown = capsys.readouterr().out
+    assert "3 issues" in shown
+    assert "PROPOSED" in shown
+    assert "crashes" not in shown + json.dumps(report.to_json())
+
+
+async def test_it_goes_on_where_it_stopped(world: World, repository: str) -> None:
+    """What was tried before the tracker broke off is kept, and only the rest is tried."""
+    with pytest.raises(TrackerUnavailable):
+        await _backfill(world, Faulty(world.tracker, 2), []).run(_wanted(repository))
+    told: list[int] = []
+    outcome = await _backfill(world, Faulty(world.tracker), told).run(_wanted(repository))
+    assert [2, 3] == told
+    assert {"1", "2", "3"} == set(outcome.results)
+    again = await _backfill(world, Faulty(world.tracker), []).run(_wanted(repository))
+    assert outcome.backfill_id != again.backfill_id
+
+
+async def test_a_range_and_a_limit_leave_the_others_out(world: World, repository: str) -> None:
+    """Times are those of the opening, and the newest come first."""
+    now = datetime.now(UTC)
+    backfill = _backfill(world, world.tracker, [])
+    assert 1 == len((await backfill.run(_wanted(repository, limit=1))).results)
+    later = _wanted(repository, since=now + timedelta(hours=1))
+    assert {} == (await backfill.run(later)).results
+    earlier = _wanted(repository, until=now - timedelta(hours=1))
+    assert {} == (await backfill.run(earlier)).results
+
+
+def test_progress_is_told_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no bar can be shown, a line says how far it is."""
+    with telling(100) as told:
+        for done in range(1, 51):
+            told(done)
+    assert ["25 issues", "50 issues"] == capsys.readouterr().err.splitlines()

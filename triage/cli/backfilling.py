@@ -1,0 +1,135 @@
+"""`triage backfill`: tries old issues, says how far it is, and reports what came of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from datetime import UTC, datetime
+from typing import Final
+
+from triage.cli.clients import bounded, connect, has_worker
+from triage.cli.errors import InputError, UnreachableError
+from triage.cli.output import Format, put, put_json, put_table, say
+from triage.cli.running import run
+from triage.cli.stores import open_store
+from triage.contracts.options import Mode
+from triage.ingest.backfill import Backfill, Outcome, Pace, Wanted
+from triage.ingest.backfill_report import Report, report_of
+from triage.policy.rules import Rules
+from triage.settings import load_settings
+from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore
+from triage.storage.engine import Store
+from triage.trackers.base import TrackerError
+from triage.trackers.factory import open_trackers
+from triage.trackers.listing import ListsIssues
+
+LABELS: Final = ("LABEL", "BOTH", "ONLY PROPOSED", "ONLY PEOPLE")
+CONFUSION: Final = ("PEOPLE", "PROPOSED", "ISSUES")
+SAID_EVERY: Final = 25
+MICROS: Final = 1_000_000
+
+
+def wanted_of(
+    repository: str, since: datetime | None, until: datetime | None, limit: int, mode: Mode
+) -> Wanted:
+    """Return what was asked for; times without a zone are UTC."""
+    begin = None if since is None else since.replace(tzinfo=UTC)
+    end = None if until is None else until.replace(tzinfo=UTC)
+    return Wanted(repository=repository, since=begin, until=end, limit=limit, mode=mode)
+
+
+def backfill(wanted: Wanted, parallel: int, per_minute: int, format_: Format) -> None:
+    """Carry a backfill to its end and report; one that is ended before goes on the next time.
+
+    Raises:
+        InputError: the tracker cannot list issues.
+        CliError: Temporal or the tracker cannot be reached, or no worker is there.
+        StorageError: the database cannot be used.
+    """
+    pace = Pace(parallel=parallel, per_minute=per_minute)
+    try:
+        outcome, report = run(_carried(wanted, pace))
+    except* TrackerError as group:
+        why = f"the tracker cannot be read: {group.exceptions[0]}"
+        raise UnreachableError(why, "the same command goes on where it stopped") from None
+    if format_ is Format.JSON:
+        put_json(_json(wanted, outcome, report))
+    else:
+        put_report(wanted, report)
+
+
+async def _carried(wanted: Wanted, pace: Pace) -> tuple[Outcome, Report]:
+    async with AsyncExitStack() as opened:
+        store = await opened.enter_async_context(open_store())
+        settings = load_settings()
+        tracker: object = open_trackers(settings, store).get(settings.tracker)
+        if not isinstance(tracker, ListsIssues):
+            raise InputError(f"the tracker {settings.tracker} cannot list issues")
+        async with bounded():
+            client, settings = await connect()
+            if not await has_worker(client, settings.task_queue):
+                say("no worker is there yet: the runs wait for one")
+        told = opened.enter_context(telling(wanted.limit))
+        backfill = Backfill(
+            client=client,
+            task_queue=settings.task_queue,
+            tracker=tracker,
+            tracker_name=settings.tracker,
+            store=store,
+            pace=pace,
+            told=told,
+        )
+        outcome = await backfill.run(wanted)
+        return outcome, report_of(outcome.results.values(), await _known(store, outcome))
+
+
+async def _known(store: Store, outcome: Outcome) -> tuple[str, ...]:
+    """Return the labels that could be proposed, by the rules that the runs were held to."""
+    digests = {str(row["policy"]) for row in outcome.results.values() if row["policy"]}
+    known: set[str] = set()
+    for digest in digests:
+        found = await DocumentStore(store).get(SHARED, DocumentKind.POLICY, digest)
+        if isinstance(found, Document):
+            known.update(Rules.model_validate_json(found.body).proposable_labels())
+    return tuple(sorted(known))
+
+
+@contextmanager
+def telling(limit: int) -> Iterator[Callable[[int], None]]:
+    """Show how far it is: by a bar on a terminal, else by a line now and then."""
+    if not sys.stderr.isatty():
+        yield lambda done: say(f"{done} issues") if done % SAID_EVERY == 0 else None
+        return
+    from rich.console import Console  # noqa: PLC0415 - slow to load, and help needs none of it
+    from rich.progress import Progress  # noqa: PLC0415 - likewise
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("issues", total=limit)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def put_report(wanted: Wanted, report: Report) -> None:
+    """Print what came of a backfill."""
+    put(
+        f"{wanted.repository}, mode {wanted.mode.value}: {report.issues} issues,"
+        f" {report.answered} answered, {report.abstained} handed to a person,"
+        f" {report.failed} failed",
+        f"cost: {report.tokens} tokens, {report.cost_micros / MICROS:.6f}",
+    )
+    if report.failures:
+        named = ", ".join(f"{name} {count}" for name, count in report.failures.items())
+        put(f"why: {named}")
+    rows = [(x.label, str(x.both), str(x.only_proposed), str(x.only_people)) for x in report.labels]
+    put("")
+    put_table(LABELS, rows)
+    if report.confusion:
+        put("")
+        pairs = sorted(report.confusion.items(), key=lambda item: (-item[1], item[0]))
+        put_table(CONFUSION, [(a, b, str(count)) for (a, b), count in pairs])
+
+
+def _json(wanted: Wanted, outcome: Outcome, report: Report) -> dict[str, object]:
+    items = [{"number": number, **result} for number, result in outcome.results.items()]
+    asked = wanted.to_json()
+    return {"backfill": outcome.backfill_id, **asked, **report.to_json(), "items": items}
