@@ -115,7 +115,8 @@ async def test_a_forged_ledger_is_found(store: Store, writes: Writes, commits: P
     await writes.dispatched(request)
     async with store.write() as connection:
         await connection.execute(update(operations).values(state="failed"))
-    assert ["I7"] == [breach[:2] for breach in await check_invariants(store, commits)]
+    # By the checker of these tests, and by the one that `triage audit verify` runs.
+    assert ["I7"] * 2 == [breach[:2] for breach in await check_invariants(store, commits)]
 
 
 async def test_a_cut_trail_is_found_by_its_head(
