@@ -88,9 +88,12 @@ def evaluate(file: Path, wanted: Wanted, format_: Format) -> None:
 
     Raises:
         FixtureError: a file or a threshold cannot be used; nothing was started.
+        InputError: a report cannot be written there.
         typer.Exit: with 1, when it does not pass.
     """
     bounds, dataset, settings = wanted.bounds(), read_dataset(file), load_settings()
+    for path in (wanted.junit, wanted.report):
+        _check_folder(path)
     report = run(_evaluated(dataset, wanted, settings))
     checked, command = check(bounds, report.main), wanted.command(file)
     if wanted.junit is not None:
@@ -116,6 +119,12 @@ async def _evaluated(dataset: Dataset, wanted: Wanted, settings: Settings) -> Re
         judged = await evaluate_dataset(dataset, one, settings, tally, wanted.jobs)
         found.append(Summary(one.name, judged))
     return Report(dataset, tuple(found))
+
+
+def _check_folder(path: Path | None) -> None:
+    """See that a report has a place before the work is done, which may take long."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise InputError(f"{path} cannot be written (there is no such folder)")
 
 
 def _write(path: Path, text: str) -> None:
