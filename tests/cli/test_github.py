@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Answer, Up, runner, write_request
+from tests.cli.conftest import Answer, Up, runner
 from tests.fakes.commit_log import Action
 from tests.fakes.github import GitHub, serving_github
 from tests.fakes.github_people import Caller
 
 REPOSITORY = "acme/shop"
 LABELS = ("bug", "component:api")
+BODY = "Every POST in backend/api.py fails with status 500."
 SECRET = "neverToBeSeen"
 READS, WRITES = f"ghp_{SECRET}1", f"ghp_{SECRET}2"
 
@@ -37,21 +37,19 @@ class Typed:
 
     async def start(self, mode: str, *more: str) -> Answer:
         """Start a run for the one issue."""
-        home = self.up.home
-        options = home / "options.json"
-        options.write_text(json.dumps({"context": {"repository": REPOSITORY, "issue": "101"}}))
-        request = write_request(home)
-        return await self("start", request, "--mode", mode, "--options", options, *more)
+        return await self("start", f"{REPOSITORY}#101", "--mode", mode, *more)
 
 
 @asynccontextmanager
 async def _typing(folder: Path) -> AsyncIterator[Typed]:
     async with serving_github(folder / "commits.jsonl") as github:
         for token, level in ((READS, "read"), (WRITES, "write")):
-            rights = {"issues": level, "metadata": "read"}
+            rights = {"issues": level, "metadata": "read", "contents": "read"}
             github.api.people.callers[token] = Caller(login=f"{level}r", permissions=rights)
         await github.control.define_labels(REPOSITORY, LABELS)
-        await github.control.open_issue(REPOSITORY, "101", title="Orders fail", author="eve")
+        github.api.files[REPOSITORY, ".github/CODEOWNERS"] = b"/backend/ @acme/backend\n"
+        text = {"title": "Orders fail", "body": BODY}
+        await github.control.open_issue(REPOSITORY, "101", **text, author="eve")
         up = await asyncio.to_thread(lambda: Up(folder, **_settings(folder, github)))
         try:
             yield Typed(up, github)
@@ -91,13 +89,14 @@ async def _suggests(typed: Typed) -> None:
     answer = await typed.start("shadow", "--wait", "--format", "json")
     found = answer.json()
     assert 0 == answer.status, answer.err
-    assert ("completed", ["bug", "component:api"]) == (found["status"], found["labels"])
+    assert ("completed", ["bug", "component:api"]) == (found["status"], found["labels"]), found
+    assert "@acme/backend" == found["owner"]
     assert {"GET"} == {request["method"] for request in await typed.github.control.requests()}
 
 
 async def _writes(typed: Typed) -> None:
     """A person is shown GitHub's issue, approves, and finds the labels there."""
-    run = (await typed.start("approve")).out.strip()
+    run = (await typed.start("approve", "--id", "second")).out.strip()
     pending = await _pending(typed, run)
     shown = (await typed("show", run)).out
     assert f"github:{REPOSITORY}#101" in shown

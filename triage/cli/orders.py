@@ -56,10 +56,24 @@ def check(order: Order) -> Checked:
     """
     if STDIN == order.request == order.options:
         raise InputError("only one of the two files can be standard input")
-    document = read_json(order.request, "request")
+    return complete(order, read_json(order.request, "request"), {})
+
+
+def names_an_issue(order: Order) -> bool:
+    """Whether what is to be triaged is typed as REPOSITORY#NUMBER, and no file has that name."""
+    return "#" in order.request.name and not order.request.exists()
+
+
+def complete(order: Order, document: JsonValue, where: dict[str, JsonValue]) -> Checked:
+    """Hold a request and the options to the contracts; `where` is what is known of the issue.
+
+    Raises:
+        InputError: a file cannot be read, or the id cannot be used.
+        ContractError: a document is not what it should be.
+    """
     refuse_unknown_fields(document, "request", TriageRequest)
     request = parse_request(document)
-    options = _options(order)
+    options = _options(order, where)
     workflow_id = order.workflow_id
     if workflow_id is None:
         workflow_id = f"{ID_PREFIX}{request.request_id}"
@@ -70,13 +84,13 @@ def check(order: Order) -> Checked:
     return Checked(checked_workflow_id(workflow_id, ID_HINT), request.request_id, inputs)
 
 
-def _options(order: Order) -> dict[str, JsonValue]:
-    """Read the options file; --mode and --model win over it."""
+def _options(order: Order, where: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Read the options file; --mode and --model win over it, and where the issue is over both."""
     given = None if order.options is None else read_json(order.options, "options")
     given = {} if given is None else given
     flags = {"mode": order.mode, "model": order.model}
     chosen = {name: value for name, value in flags.items() if value is not None}
-    merged = {**given, **chosen} if isinstance(given, dict) else given
+    merged = {**given, **chosen, **where} if isinstance(given, dict) else given
     refuse_unknown_fields(merged, "options", RunOptions)
     parse_options(merged)
     return merged if isinstance(merged, dict) else {}

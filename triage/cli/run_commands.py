@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
 from triage.cli.explain_command import explain
 from triage.cli.output import Format
+
+if TYPE_CHECKING:
+    from triage.cli.orders import Checked, Order
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
 Run = Annotated[str, typer.Argument(metavar="ID", help="A workflow id or a request id.")]
@@ -50,7 +53,11 @@ def register(app: typer.Typer) -> None:
 
 def start(
     request: Annotated[
-        Path, typer.Argument(metavar="REQUEST.json", help="The request; - reads standard input.")
+        Path,
+        typer.Argument(
+            metavar="REQUEST.json",
+            help="The request; - reads standard input. Or an issue: REPOSITORY#NUMBER.",
+        ),
     ],
     mode: Annotated[
         Literal["shadow", "suggest", "approve"] | None,
@@ -73,11 +80,19 @@ def start(
     """Start a triage, and with --wait print its response."""
     from triage.cli import orders  # noqa: PLC0415 - see triage.cli.main
 
-    checked = orders.check(orders.Order(request, mode, model, options, workflow_id))
+    order = orders.Order(request, mode, model, options, workflow_id)
+    checked = _of_issue(order) if orders.names_an_issue(order) else orders.check(order)
 
     from triage.cli import starting  # noqa: PLC0415 - a client, only for a request that may run
 
     starting.start(checked, wait=wait, format_=format_)
+
+
+def _of_issue(order: Order) -> Checked:
+    from triage.cli import from_issue, orders  # noqa: PLC0415 - see triage.cli.main
+    from triage.cli.running import run  # noqa: PLC0415 - likewise
+
+    return orders.complete(order, *run(from_issue.read(order)))
 
 
 def list_runs(
