@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
-from pydantic import JsonValue
+from pydantic import JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from triage.contracts.approval import Verdict
 from triage.contracts.base import Contract, Sparse
@@ -118,8 +118,14 @@ class SpentView(Contract):
     evidence_bytes: int
 
 
+_OPTIONAL: Final = frozenset({"model_faults", "verdicts"})
+
+
 class StateView(Contract):
-    """The full state of a run; `response` is null until the run ends."""
+    """The full state of a run; `response` is null until the run ends.
+
+    `model_faults` and `verdicts` are left out as long as there are none.
+    """
 
     status: Status
     version: int
@@ -137,6 +143,11 @@ class StateView(Contract):
     response: TriageResponse | None
     model_faults: tuple[ModelFaultView, ...] = ()
     verdicts: tuple[VerdictNote, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        written: dict[str, object] = write(self)
+        return {name: value for name, value in written.items() if value or name not in _OPTIONAL}
 
 
 class MutationRecord(Contract):

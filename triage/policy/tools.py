@@ -142,8 +142,9 @@ class ToolSpec:
             "name": self.name,
             "arguments": {name: kind.value for name, kind in self.arguments.items()},
             "timeout_ms": bounds.timeout_ms,
-            "max_attempts": bounds.retry.max_attempts,
         }
+        if bounds.retry.max_attempts != 1:
+            values["max_attempts"] = bounds.retry.max_attempts
         if self.about_issue or (remote and self.remote is not None):
             values["target"] = True
         if self.side_effect:
