@@ -28,6 +28,8 @@ COMMANDS = [
     "writes",
     "audit",
     "serve",
+    "poll",
+    "backfill",
     "evaluate",
     "investigate",
     "replay",

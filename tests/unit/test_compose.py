@@ -24,7 +24,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load(COMPOSE_TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 ONE_SHOT = {"namespace", "schema"}
-OURS = {"worker", "writer"}
+OURS = {"worker", "writer", "deliveries"}
 # name:1.2[.3][-variant], then the place for a digest; only our own build needs none.
 PINNED = re.compile(r"[a-z/-]+:\d+\.\d+(\.\d+)?(-[a-z]+)?\$\{[A-Z_]+_DIGEST:-\}")
 VARIABLE = re.compile(r"(?<!\$)\$\{(?P<name>[A-Z_]+)(?P<rule>[^}]*)\}")
@@ -108,7 +108,7 @@ def test_the_worker_can_do_little_but_work(name: str) -> None:
 
 def test_only_the_writer_writes() -> None:
     """The two roles run in two containers, so that write credentials reach one of them alone."""
-    assert {"worker": "decide", "writer": "write"} == {
+    assert {"worker": "decide", "writer": "write", "deliveries": "decide"} == {
         name: SERVICES[name]["environment"]["TRIAGE_ROLES"] for name in OURS
     }
 
