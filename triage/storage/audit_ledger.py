@@ -83,7 +83,7 @@ class LedgerTrail:
             tenant_key=str(entry["tenant_key"]),
             seq=entry["seq"] if isinstance(entry["seq"], int) else 0,
             state=_state_after(before.state if before else "", what),
-            epoch=_epoch(entry),
+            epoch=_epoch(entry) if what in tuple(OperationState) or not before else before.epoch,
         )
 
     async def differences(self, store: Store, connection: AsyncConnection) -> list[LedgerFinding]:
@@ -129,8 +129,11 @@ def _codes(row: _Row, told: _Told | None) -> list[Difference]:
 
 
 def _state_after(before: str, what: str) -> str:
-    """Return the state after an entry: telling a person of a write need not move it."""
-    if what == "acknowledged":
+    """Return the state after an entry: one that names no state moves nothing.
+
+    Nor does telling a person of a write that failed.
+    """
+    if what not in tuple(OperationState):
         return before
     is_failed = before == OperationState.FAILED
     return before if is_failed and what == OperationState.ATTENTION else what

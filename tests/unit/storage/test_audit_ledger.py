@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from tests.unit.storage.samples import RECEIPT, claim, dispatched, operation
 from triage.contracts.canonical import digest_of
+from triage.storage.audit import AuditEntry, append
 from triage.storage.audit_ledger import Difference, LedgerFinding
 from triage.storage.audit_verify import verify
 from triage.storage.engine import Store
@@ -21,7 +22,7 @@ ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 
 
 async def test_every_way_of_moving_a_write_holds(store: Store) -> None:
-    """Moved, told to a person, looked at and purged: trail and ledger say the same."""
+    """Moved, told to a person, noted, looked at and purged: trail and ledger say the same."""
     ledger = Ledger(store)
     await claim(ledger, operation("op_1"))
     failed = await dispatched(ledger, operation("op_2"))
@@ -31,6 +32,10 @@ async def test_every_way_of_moving_a_write_holds(store: Store) -> None:
     await ledger.mark_unknown("op_3", unknown)
     await ledger.attention("op_3", "look", "operations")
     assert [] == await verify(store)
+    async with store.write() as connection:
+        at = await store.now(connection)
+        note = AuditEntry(tenant="default", kind="operation.noted", subject="op_1", at=at)
+        await append(connection, note)
     await acknowledge(store, "op_2", "ann")
     assert [] == await verify(store)
     async with store.read() as connection:
