@@ -45,6 +45,11 @@ class DecideActivities:
     @activity.defn(name=ACTIVITY_DECIDE)
     async def decide(self, request: DecideRequest) -> DecideResult:
         """Return the adapter's proposal, or the named outcome that stands in for one."""
+        result = await self._decided(request)
+        attempt = activity.info().attempt
+        return result if attempt == 1 else result.model_copy(update={"attempts": attempt})
+
+    async def _decided(self, request: DecideRequest) -> DecideResult:
         stored = await self._services.documents.get(
             request.scope, DocumentKind.REQUEST, request.request_digest
         )

@@ -185,7 +185,7 @@ async def _keep(
             expires_at=expires_at,
         )
     )
-    return EvidenceRef(
+    kept = EvidenceRef(
         id=row.evidence_id,
         tool=row.tool,
         source=row.source,
@@ -194,6 +194,8 @@ async def _keep(
         size_bytes=row.size_bytes,
         facts=_facts(row, normal),
     )
+    attempt = activity.info().attempt
+    return kept if attempt == 1 else kept.model_copy(update={"attempts": attempt})
 
 
 def _facts(row: StoredEvidence, normal: NormalResult) -> dict[str, JsonValue]:

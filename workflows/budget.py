@@ -19,6 +19,8 @@ class Spent:
     cost_micros: int
     seconds: int
     evidence_bytes: int
+    model_attempts: int = 0
+    tool_attempts: int = 0
 
 
 def exhausted(spent: Spent, limits: BudgetLimits) -> str | None:
@@ -31,6 +33,8 @@ def exhausted(spent: Spent, limits: BudgetLimits) -> str | None:
         ("cost_micros", spent.cost_micros, limits.cost_micros),
         ("seconds", spent.seconds, limits.seconds),
         ("evidence_bytes", spent.evidence_bytes, limits.evidence_bytes),
+        ("model_attempts", spent.model_attempts, limits.model_attempts),
+        ("tool_attempts", spent.tool_attempts, limits.tool_attempts),
     )
     return next((name for name, used, limit in pairs if limit is not None and used >= limit), None)
 

@@ -52,7 +52,7 @@ WRITE_RETRY: Final = RetryPolicy(
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=200,
 )
-"""A put-off write waits for its quiet period, and a lost worker late in it must not cost a minute."""
+"""A put-off write waits for its quiet period; a worker lost late in it must not cost a minute."""
 
 
 async def local(name: str, argument: Contract, result: type[Result]) -> Result:
@@ -108,8 +108,8 @@ async def decide(request: DecideRequest, timeout_ms: int) -> DecideResult:
     return await remote(names.ACTIVITY_DECIDE, request, DecideResult, deadline)
 
 
-async def read(tool: ToolSnapshot, request: ReadRequest) -> EvidenceRef:
-    """Run a read tool under its own timeout and retry rule.
+async def read(tool: ToolSnapshot, request: ReadRequest, attempts: int) -> EvidenceRef:
+    """Run a read tool under its own timeout and retry rule, at most `attempts` times.
 
     Raises:
         ActivityError: the tool timed out or failed, after the retries that its rule permits.
@@ -121,7 +121,7 @@ async def read(tool: ToolSnapshot, request: ReadRequest) -> EvidenceRef:
         start_to_close_timeout=timedelta(milliseconds=tool.timeout_ms) + GRACE,
         schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
         retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=100), maximum_attempts=tool.max_attempts
+            initial_interval=timedelta(milliseconds=100), maximum_attempts=attempts
         ),
     )
     return evidence

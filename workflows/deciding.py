@@ -84,6 +84,7 @@ class Decider:
             self._context.model_timeout_ms,
         )
         self._correction = None
+        state.model_attempts += result.attempts or 1
         state.tokens += result.usage.tokens
         state.cost_micros += result.usage.cost_micros
         return result

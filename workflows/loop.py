@@ -244,7 +244,14 @@ class TriageLoop:
         state = self._state
         active = workflow.now() - self._began - self._waited - self._writer.room.waited
         state.seconds = int(active.total_seconds())
-        spent = budget.Spent(state.tokens, state.cost_micros, state.seconds, state.evidence_bytes)
+        spent = budget.Spent(
+            tokens=state.tokens,
+            cost_micros=state.cost_micros,
+            seconds=state.seconds,
+            evidence_bytes=state.evidence_bytes,
+            model_attempts=state.model_attempts,
+            tool_attempts=state.tool_attempts,
+        )
         return budget.exhausted(spent, self._limits.budget)
 
     async def _act(self, result: DecideResult) -> Ending | None:
@@ -369,14 +376,19 @@ class TriageLoop:
             timeout_ms=tool.timeout_ms,
             target=self._writer.target if tool.target else None,
         )
+        left = budget.left(self._limits.budget.tool_attempts, self._state.tool_attempts)
+        attempts = tool.max_attempts if left is None else max(1, min(left, tool.max_attempts))
         try:
-            evidence = await calls.read(tool, request)
+            evidence = await calls.read(tool, request, attempts)
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise
+            # How often it was tried is not said, so all that was allowed is charged.
+            self._state.tool_attempts += attempts
             failure = calls.failure_of(error)
             reason = "timed out" if failure is FailureClass.TOOL_TIMEOUT else "failed"
             return tool_fault(self._state, failure, f"{tool.name} {reason}")
+        self._state.tool_attempts += evidence.attempts
         self._state.evidence.append(evidence)
         self._state.move(Status.TOOL_COMPLETE)
         return None

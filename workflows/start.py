@@ -212,6 +212,8 @@ def _narrower(one: BudgetLimits, other: BudgetLimits) -> BudgetLimits:
         cost_micros=_less(one.cost_micros, other.cost_micros),
         seconds=_less(one.seconds, other.seconds),
         evidence_bytes=_less(one.evidence_bytes, other.evidence_bytes),
+        model_attempts=_less(one.model_attempts, other.model_attempts),
+        tool_attempts=_less(one.tool_attempts, other.tool_attempts),
     )
 
 

@@ -80,6 +80,8 @@ class RunState:
     tokens: int = 0
     cost_micros: int = 0
     seconds: int = 0
+    model_attempts: int = 0
+    tool_attempts: int = 0
     provenance: Provenance = NOT_PINNED
     response: TriageResponse | None = None
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 from pydantic import JsonValue
 from temporalio import activity
 
+from activities.reads import READ_HANDLERS, RawRead, TransientReadError
 from tests.workflow.decisions import TIMEOUT, final, lookup, policy
 from tests.workflow.runs import outcome
 from tests.workflow.world import World, altered_world
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Usage
 from triage.contracts.response import Status
+from triage.policy.rules import Rules
 
 SPENT = (Status.REVIEW_REQUIRED, "budget_exceeded")
 USAGE = Usage(tokens=100, cost_micros=7)
@@ -85,3 +87,32 @@ async def test_a_budget_that_is_not_reached_changes_nothing(world: World) -> Non
     script = [TIMEOUT, lookup(), final("owners-api")]
     response = await world.play(*script, budget=limits)
     assert (Status.COMPLETED, None, 1) == (*outcome(response), response.retries)
+
+
+async def test_each_call_of_a_model_counts_as_an_attempt(metered: World) -> None:
+    """A call that timed out is one, too."""
+    response = await metered.play(max_steps=9, max_model_retries=9, budget={"model_attempts": 2})
+    assert (*SPENT, 2) == (*outcome(response), response.steps)
+    assert "model_attempts" in response.reason
+
+
+async def test_each_try_of_a_tool_counts_as_an_attempt(world: World) -> None:
+    """A tool is not tried more often than the budget holds, and what failed is charged."""
+    tried: list[int] = []
+
+    async def flaky(_arguments: Mapping[str, JsonValue], _rules: Rules) -> RawRead:
+        tried.append(activity.info().attempt)
+        raise TransientReadError
+
+    handlers = {**READ_HANDLERS, "search_triage_policy": flaky}
+    async with altered_world(world, handlers=handlers) as broken:
+        limits: JsonValue = {"tool_attempts": 2}
+        response = await broken.play(lookup(), policy(), final("owners-api"), budget=limits)
+        assert ("review_required", "tool_error") == outcome(response)
+        assert [1] == tried
+
+
+async def test_a_spent_budget_of_tool_attempts_ends_the_run(world: World) -> None:
+    """After the last attempt no step begins, and the evidence is kept."""
+    response = await world.play(lookup(), final("owners-api"), budget={"tool_attempts": 1})
+    assert (*SPENT, ("owners-api",)) == (*outcome(response), response.evidence_ids)

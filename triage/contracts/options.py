@@ -87,12 +87,17 @@ MODES: Final[dict[Mode, ModeValues]] = {
 
 
 class BudgetLimits(Contract):
-    """Upper bounds of what a run may spend; one that is absent does not bind."""
+    """Upper bounds of what a run may spend; one that is absent does not bind.
+
+    Attempts are calls as they were made, those included that were lost with their worker or failed.
+    """
 
     tokens: Amount | None = None
     cost_micros: Amount | None = None
     seconds: Amount | None = None
     evidence_bytes: Amount | None = None
+    model_attempts: Amount | None = None
+    tool_attempts: Amount | None = None
 
 
 class IssueContext(Contract):

@@ -71,7 +71,8 @@ class PolicySnapshot(Contract):
 class EvidenceRef(Contract):
     """A piece of evidence as the workflow knows it: an id, a place and a digest.
 
-    `facts` are the few normalised fields that decisions are checked against.
+    `facts` are the few normalised fields that decisions are checked against, and `attempts` how
+    often the tool was tried for it.
     """
 
     id: str
@@ -81,6 +82,7 @@ class EvidenceRef(Contract):
     digest: str
     size_bytes: int = 0
     facts: dict[str, JsonValue] = Field(default_factory=dict)
+    attempts: int = 1
 
 
 class PinRequest(Contract):
@@ -163,7 +165,7 @@ class DecideResult(Sparse):
     `unavailable` says that content which the decision needs has expired, and `exhausted` that a
     budget which runs share is spent; no model was asked then. `fault` names what went wrong with
     `timeout` (no answer) and `invalid` (no usable answer); `retry_after_seconds` is the provider's
-    own word, clamped.
+    own word, clamped. `attempts` is how often the activity was tried; None is once.
     """
 
     outcome: DecideOutcome
@@ -172,6 +174,7 @@ class DecideResult(Sparse):
     usage: Usage = Usage()
     fault: ModelFault | None = None
     retry_after_seconds: int | None = None
+    attempts: int | None = None
 
 
 class Target(Contract):
