@@ -72,12 +72,13 @@ class LocalTracker(LocalUndo):
         }
         async with self._write() as connection:
             now = await self._store.now(connection)
-            await insert_issue(connection, issue, author or "", now)
+            is_new = await insert_issue(connection, issue, author or "", now)
             if labels and not (await inventory(connection, repository)).labels:
                 for name in labels:
                     await insert_label(connection, repository, checked_label(name), now)
             row = await require_issue(connection, repository, number)
-            return to_issue(row, await labels_on(connection, row["issue_key"]))
+            present = [] if is_new else await labels_on(connection, row["issue_key"])
+            return to_issue(row, present)
 
     async def get_issue(self, repository: str, number: str) -> TrackedIssue | IssueNotFound:
         """Return the issue as it is now."""

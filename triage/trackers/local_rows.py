@@ -93,7 +93,8 @@ async def insert_issue(
     }
     if not await insert_first(connection, tracker_issues, values):
         return False
-    await add_event(connection, key, IssueEvent(action="created", by=by, at=now))
+    # Nothing can have happened to it before, and every run begins here: two statements less.
+    await _insert_event(connection, key, 1, IssueEvent(action="created", by=by, at=now))
     return True
 
 
@@ -201,10 +202,23 @@ async def add_event(
     """Append to the log of a locked issue, and note that it changed."""
     e = tracker_events.c
     last = await connection.scalar(select(func.max(e.seq)).where(e.issue_key == key))
+    await _insert_event(connection, key, (last or 0) + 1, event, label)
+    await connection.execute(
+        update(tracker_issues).where(tracker_issues.c.issue_key == key).values(updated_at=event.at)
+    )
+
+
+async def _insert_event(
+    connection: AsyncConnection,
+    key: str,
+    seq: int,
+    event: IssueEvent,
+    label: Label | None = None,
+) -> None:
     await connection.execute(
         insert(tracker_events).values(
             issue_key=key,
-            seq=(last or 0) + 1,
+            seq=seq,
             action=event.action,
             label=event.label,
             label_key=None if label is None else label.key,
@@ -212,9 +226,6 @@ async def add_event(
             operation_key=event.operation_key,
             at=event.at,
         )
-    )
-    await connection.execute(
-        update(tracker_issues).where(tracker_issues.c.issue_key == key).values(updated_at=event.at)
     )
 
 
