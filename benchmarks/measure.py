@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
+from temporalio.api.history.v1 import HistoryEvent
+
 from benchmarks.arms import FLOOR, FLOOR_AGAIN, Arm, Handle
 from benchmarks.counters import PUBLISHED_SECONDS, read_actions
 from benchmarks.load import Load
@@ -44,11 +46,13 @@ class Counted:
         events: in its history.
         bytes: of its history.
         actions: that the server bills.
+        kinds: how many events of each kind the last run has, and how many bytes they take.
     """
 
     events: float
     bytes: float
     actions: float
+    kinds: dict[str, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +143,22 @@ async def _counted(runs: Sequence[Handle], actions: int) -> Counted:
         events=median(info.history_length for info in infos),
         bytes=median(info.history_size_bytes for info in infos),
         actions=actions / len(runs),
+        kinds=event_kinds((await runs[-1].fetch_history()).events),
     )
+
+
+def event_kinds(events: Sequence[HistoryEvent]) -> dict[str, tuple[int, int]]:
+    """Count events and their bytes by kind, in the order in which they come first."""
+    found: dict[str, tuple[int, int]] = {}
+    for event in events:
+        kind = _kind(event)
+        number, size = found.get(kind, (0, 0))
+        found[kind] = (number + 1, size + event.ByteSize())
+    return found
+
+
+def _kind(event: HistoryEvent) -> str:
+    attributes = (event.WhichOneof("attributes") or "unknown").removesuffix("_event_attributes")
+    if attributes.startswith("workflow_task_"):
+        return "workflow_task"
+    return attributes.removeprefix("workflow_execution_")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT
 from benchmarks.cold_start import ColdStart
 from benchmarks.measure import TOTAL, Measurement
+from benchmarks.plan import A, W
 from benchmarks.replay import Speed
 from benchmarks.results import Results
 from benchmarks.stacks import PARTS
@@ -14,6 +15,7 @@ from benchmarks.stats import FAIR_HIGH, FAIR_LOW
 from benchmarks.waiting import Wait
 
 _SHOWN_PARTS = (TOTAL, *PARTS)
+_SHOWN_KINDS = (W.name, A.name)
 _MEGABYTE = 1e6
 BUSY_FROM = 0.1
 """From which share of the machine's time that others use on a measurement says so."""
@@ -28,6 +30,8 @@ def _lines(results: Results) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in results.environment.items())
     for measurement in results.measurements:
         yield from ("", *_measurement(measurement))
+        if measurement.shape in _SHOWN_KINDS:
+            yield from ("", *_kinds(measurement))
     for title, speed in results.speeds():
         yield from ("", *_speed(title, speed))
     for wait in results.waits:
@@ -50,6 +54,17 @@ def _measurement(found: Measurement) -> Iterator[str]:
         rows.append(
             [arm, *cells, f"{counted.events:g}", f"{counted.actions:.2f}", f"{counted.bytes:,.0f}"]
         )
+    yield from table(rows)
+
+
+def _kinds(found: Measurement) -> Iterator[str]:
+    """Show where the bytes are: what the product has beside the floor's."""
+    yield f"{found.shape}: the history of the last run, by kind of event"
+    base, mine = found.counted[FLOOR].kinds, found.counted[PRODUCT].kinds
+    rows = [["", "floor", "bytes", "product", "bytes"]]
+    for kind in {**mine, **base}:
+        cells = [f"{value:,}" for pair in (base, mine) for value in pair.get(kind, (0, 0))]
+        rows.append([kind, *cells])
     yield from table(rows)
 
 

@@ -7,8 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from temporalio.api.history.v1 import HistoryEvent
 
 from benchmarks.counters import metrics_address, parse_actions
+from benchmarks.measure import event_kinds
 from benchmarks.plan import QUICK_ARMS, A, W, long_run, read_plan
 from benchmarks.procfs import Process, parse_machine, parse_process, processes, tree_usage
 from benchmarks.report import table
@@ -75,6 +77,20 @@ def test_the_server_s_own_word_says_where_its_metrics_are() -> None:
     assert "http://127.0.0.1:40001/metrics" == metrics_address(log)
     with pytest.raises(LookupError):
         metrics_address("Temporal Server:  127.0.0.1:7233\n")
+
+
+def test_a_history_s_bytes_are_told_apart_by_kind() -> None:
+    """All three events of workflow tasks are one kind; each other event keeps its own."""
+    task, started, signal = HistoryEvent(), HistoryEvent(), HistoryEvent()
+    task.workflow_task_scheduled_event_attributes.attempt = 1
+    started.activity_task_started_event_attributes.attempt = 1
+    signal.workflow_execution_signaled_event_attributes.signal_name = "approve"
+    sizes = [event.ByteSize() for event in (task, started, signal)]
+    assert {
+        "workflow_task": (2, 2 * sizes[0]),
+        "activity_task_started": (1, sizes[1]),
+        "signaled": (1, sizes[2]),
+    } == event_kinds([task, started, task, signal])
 
 
 def test_a_ratio_is_taken_within_a_window() -> None:
