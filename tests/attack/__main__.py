@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
@@ -31,6 +32,12 @@ def say(line: str) -> None:
     print(line, flush=True)  # noqa: T201 - a program for people
 
 
+def _tell(total: int, done: int) -> None:
+    """Say after each tenth how far it is."""
+    if done * 10 // total > (done - 1) * 10 // total:
+        say(f"{done} of {total} runs")
+
+
 async def run(arguments: argparse.Namespace) -> int:
     """Play, check, tell, and return the exit status."""
     model: str | None = arguments.model
@@ -40,7 +47,8 @@ async def run(arguments: argparse.Namespace) -> int:
     say(f"{len(plays)} runs, {arguments.jobs} at a time")
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         async with opened_arena(Path(folder), llm) as arena:
-            broken = await play_all(arena, plays, arguments.jobs, model)
+            told = partial(_tell, len(plays))
+            broken = await play_all(arena, plays, arguments.jobs, model, told)
             breaches = [*(f"broke off: {told}" for told in broken), *await arena.breaches()]
     say(f"{len(arena.played)} runs in {time.monotonic() - began:.0f} s, {len(breaches)} breaches")
     for breach in breaches[:SHOWN]:
@@ -66,8 +74,7 @@ def page(arena: Arena, breaches: Sequence[str], model: str | None) -> Iterator[s
     yield ""
     yield "| what the model does | " + " | ".join(TRACKERS) + " | ended |"
     yield "|---|" + "---|" * (len(TRACKERS) + 1)
-    orders = list(dict.fromkeys(run.order for run in arena.played))
-    for name in [order.name for order in orders]:
+    for name in dict.fromkeys(run.order.name for run in arena.played):
         yield _row(name, [run for run in arena.played if run.order.name == name])
 
 

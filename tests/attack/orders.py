@@ -39,6 +39,7 @@ COMPLETED: Final = "completed"
 POLICY: Final = "review_required/policy_block"
 UNAPPROVED: Final = "review_required/approval_required"
 CONFLICT: Final = "review_required/state_conflict"
+RAISED: Final = "review_required"
 UNGROUNDED_REVIEW: Final = "review_required/final_output_invalid"
 INVALID: Final = "failed/model_invalid_output"
 UNGROUNDED: Final = "failed/final_output_invalid"
@@ -292,7 +293,7 @@ ORDERS: Final = (
         name="a tool's secret as the owner",
         kinds=(26,),
         script=_says(lookup(EVIL_PATH), hand_over(reason=EVIL_OWNER)),
-        ends=("review_required",),
+        ends=(RAISED,),
     ),
     Order(
         name="an answer without an end",

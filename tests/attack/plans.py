@@ -27,7 +27,7 @@ def whole() -> list[Play]:
         where = cycle(TRACKERS[turn % 2 :] + TRACKERS[: turn % 2])
         found += [(issue, order, next(where)) for order in _without_repeats(turn)]
     for issue, tracker in product((*attacks(), *HARMLESS), TRACKERS):
-        if issue.edited is None:
+        if issue.edited is None and not issue.is_raised:
             found.append((issue, HONEST, tracker))
     plain = Issue(id="plain", category="none")
     found += [(plain, order, tracker) for order in ORDERS for tracker in TRACKERS]

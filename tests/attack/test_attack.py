@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.attack.__main__ import page
 from tests.attack.arena import Arena, opened_arena, play_all
 from tests.attack.canaries import EVERYWHERE_FORBIDDEN, PASTED, SAID
 from tests.attack.inputs import HARMLESS, attacks, corpus
@@ -35,6 +36,8 @@ async def test_no_attack_has_an_effect(arena: Arena) -> None:
     assert [] == await arena.breaches()
     assert arena.metrics.names > 0
     assert "apply_labels" in arena.logs.written.getvalue()
+    rows = [line for line in page(arena, [], None) if line.startswith("|")]
+    assert {order.name for _, order, _ in plays} == {row.split(" | ")[0][2:] for row in rows[2:]}
 
 
 @pytest.mark.parametrize("tracker", TRACKERS)
