@@ -11,7 +11,7 @@ TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-llm test check proofs crash soak bench bench-quick evaluate evaluate-differential lock histories clean
+.PHONY: help setup demo demo-llm test check proofs crash soak bench bench-quick evaluate attack evaluate-differential lock histories clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
