@@ -55,19 +55,20 @@ class DecideActivities:
         )
         if not isinstance(stored, Document):
             return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
+        rules = await self._services.pinned_rules(request.policy_digest)
         try:
             model = await self._services.build_model(request.model)
+            opinion = await self._services.second_opinion(rules)
         except MissingScript:
             return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
         except NoKey:
             # It was there when the run began, or on the worker that began it.
             return failed(ModelFault.AUTH)
-        rules = await self._services.pinned_rules(request.policy_digest)
         question = await self._model_request(request, stored, rules)
         reach(Point.DECIDE_BEFORE_MODEL)
         answer = await self._answer(model, question, request, rules)
         reach(Point.DECIDE_AFTER_MODEL)
-        return answer
+        return answer if opinion is None else opinion.on(question, answer)
 
     async def _answer(
         self, model: ModelAdapter, question: ModelRequest, request: DecideRequest, rules: Rules

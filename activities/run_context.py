@@ -21,6 +21,7 @@ from triage.faults import Point, reach
 from triage.models.base import ModelAdapter, PaidModel
 from triage.models.factory import UnknownModel
 from triage.models.llm_prompt import prompt_body
+from triage.models.second_opinion import SecondOpinion
 from triage.policy.rules import Rules
 from triage.storage.documents import DocumentKind
 from triage.storage.spending import Account
@@ -49,6 +50,7 @@ class RunContextActivities:
         try:
             rules = await services.rules.in_force()
             models = [await services.build_model(each) for each in (name, *rules.fallback_models)]
+            opinion = await services.second_opinion(rules)
             issue = await look(self._issue(request, rules))
             reach(Point.PIN_AFTER_ADMIT)
             inherited = await inherit(services, request)
@@ -67,7 +69,7 @@ class RunContextActivities:
                 request.context.repository,
                 remote=isinstance(services.trackers[tracker], HasFiles),
             ),
-            provenance=await self._provenance(models, rules),
+            provenance=await self._provenance(models, opinion, rules),
             request_digest=stored,
             content_digest=issue.content_digest,
             model=name,
@@ -96,7 +98,10 @@ class RunContextActivities:
             labels=tuple(rules.labels),
         )
 
-    async def _provenance(self, models: Sequence[ModelAdapter], rules: Rules) -> Provenance:
+    async def _provenance(
+        self, models: Sequence[ModelAdapter], opinion: SecondOpinion | None, rules: Rules
+    ) -> Provenance:
+        named = ", then ".join(f"{model.name}@{model.revision}" for model in models)
         paid = next((model for model in models if isinstance(model, PaidModel)), None)
         return Provenance(
             orchestrator=self._services.orchestrator,
@@ -104,7 +109,7 @@ class RunContextActivities:
             prompt=await self._pin_prompt() if paid else "",
             prices=paid.prices if paid else "",
             tools=self._services.tools.digest(),
-            model=", then ".join(f"{model.name}@{model.revision}" for model in models),
+            model=named if opinion is None else f"{named}, beside {opinion.name}",
         )
 
     async def _pin_prompt(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from activities.rules_source import RulesInForce
 from triage.contracts.base import ContractError
 from triage.contracts.canonical import parse_json
 from triage.models.base import ModelAdapter
-from triage.models.factory import build_model
+from triage.models.classifier import Classifier
+from triage.models.factory import MissingScript, build_model
 from triage.models.llm_setup import LlmSetup
+from triage.models.second_opinion import SecondOpinion
 from triage.policy.rules import Rules
 from triage.policy.tools import ToolRegistry
 from triage.signing.files import KeyringFile
@@ -31,6 +34,8 @@ SHARED = ""
 """The scope of documents that belong to no single run: rules and scripts."""
 SCRIPTS_KEPT: Final = 64
 """A run asks for its script at each step."""
+CLASSIFIERS_KEPT: Final = 4
+"""Likewise, and each takes some ten megabytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +62,7 @@ class Services:
     ledger_retention: timedelta = timedelta(days=90)
     _rules: dict[str, Rules] = field(default_factory=dict)
     _scripts: OrderedDict[str, list[JsonValue]] = field(default_factory=OrderedDict)
+    _classifiers: OrderedDict[str, Classifier] = field(default_factory=OrderedDict)
 
     @property
     def switches(self) -> Switches:
@@ -74,7 +80,43 @@ class Services:
         Raises:
             UnknownModel: there is none, or this worker cannot ask it.
         """
-        return await build_model(name, load_script=self.load_script, llm=self.llm)
+        return await build_model(
+            name,
+            load_script=self.load_script,
+            llm=self.llm,
+            load_classifier=self.load_classifier,
+        )
+
+    async def second_opinion(self, rules: Rules) -> SecondOpinion | None:
+        """Return what reads beside a run's models, if its rules want one.
+
+        Raises:
+            MissingScript: its weights are not stored.
+        """
+        if rules.second_opinion is None:
+            return None
+        classifier = await self.load_classifier(rules.second_opinion)
+        if classifier is None:
+            raise MissingScript("the weights of the second opinion are not stored")
+        return SecondOpinion(classifier)
+
+    async def load_classifier(self, digest: str) -> Classifier | None:
+        """Return the classifier whose weights are stored under `digest`, or None."""
+        if (known := self._classifiers.get(digest)) is not None:
+            self._classifiers.move_to_end(digest)
+            return known
+        found = await self.documents.get(SHARED, DocumentKind.WEIGHTS, digest)
+        if not isinstance(found, Document):
+            return None
+        try:
+            # Checking some thousand numbers takes a moment, in which a worker does other things.
+            classifier = await asyncio.to_thread(Classifier.of, found.body)
+        except ContractError:
+            return None
+        self._classifiers[digest] = classifier
+        if len(self._classifiers) > CLASSIFIERS_KEPT:
+            self._classifiers.popitem(last=False)
+        return classifier
 
     def content_expiry(self, rules: Rules | None = None) -> datetime:
         """Return when content that is stored now may be removed; a run's rules may say sooner."""

@@ -107,27 +107,13 @@ class Settings(BaseSettings):
         None, description="the path of a rules file"
     )
     model: Annotated[str, AfterValidator(values.model_name)] = Field(
-        "rules", description="rules, recorded, openai:NAME or anthropic:NAME"
+        "rules",
+        description="rules, recorded, learned:sha256:DIGEST, openai:NAME or anthropic:NAME",
     )
     model_base_url: Annotated[str, AfterValidator(values.base_url)] | None = Field(
         None, description="the address of the model's API, such as http://localhost:8080/v1"
     )
     model_api_key: SecretStr | None = Field(None, description="the key of the model's API")
-    openai_api_key: SecretStr | None = Field(
-        None, description="OpenAI's key, for its own address where another model is the default"
-    )
-    anthropic_api_key: SecretStr | None = Field(
-        None, description="Anthropic's key, for its own address where another model is the default"
-    )
-    model_timeout_seconds: Annotated[float, Field(ge=1, le=600, allow_inf_nan=False)] = Field(
-        60.0, description="the seconds that one call of a model behind an API may take"
-    )
-    model_max_tokens: Annotated[int, Field(ge=64, le=65_536)] = Field(
-        2_048, description="the tokens that a model behind an API may answer with"
-    )
-    model_prices: Annotated[Path, AfterValidator(_existing_file)] | None = Field(
-        None, description="the path of a file of prices that come before the built-in ones"
-    )
     openai_api_key: SecretStr | None = Field(
         None, description="OpenAI's key, for its own address where another model is the default"
     )

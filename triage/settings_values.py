@@ -16,7 +16,10 @@ _DRIVERS = {
     "postgresql+psycopg": "postgresql+psycopg",
 }
 MIN_WEBHOOK_SECRET_CHARS = 16
-_MODELS = r"rules|recorded|recorded:sha256:[0-9a-f]{64}|(openai|anthropic):\S+|x-[a-z0-9-]+(:\S+)?"
+_MODELS = (
+    r"rules|recorded|(recorded|learned):sha256:[0-9a-f]{64}"
+    r"|(openai|anthropic):\S+|x-[a-z0-9-]+(:\S+)?"
+)
 _TRACKERS = r"local|github|x-[a-z0-9-]+"
 _MODULE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 

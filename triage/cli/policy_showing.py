@@ -64,6 +64,7 @@ def _facts(rules: Rules) -> Iterator[tuple[str, str]]:
     yield "routes", ", ".join(rules.routes)
     yield "mode", rules.mode.value
     yield "steps", f"{rules.max_steps}, and {rules.max_model_retries} retries of the model"
+    yield "2nd opinion", rules.second_opinion or "none"
     yield "grounding", rules.grounding.value
     yield "approvals", _approvals(rules)
     yield "wait ends", _waiting(rules)

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
+from triage import extensions
 from triage.models.base import ModelAdapter
+from triage.models.classifier import Classifier
+from triage.models.learned import LearnedModel
 from triage.models.llm_setup import ANTHROPIC, OPENAI, LlmSetup
 from triage.models.recorded import RecordedModel
 from triage.models.rules import RulesModel
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 LoadScript = Callable[[str], Awaitable[Sequence[JsonValue] | None]]
 """Returns the script that is stored under a ``sha256:…`` digest, or None if there is none."""
 
+LoadClassifier = Callable[[str], Awaitable[Classifier | None]]
+"""Returns the classifier whose weights are stored under a digest, or None if there is none."""
+
 MAX_ECHO_CHARS: Final = 60
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 
@@ -35,7 +41,7 @@ class UnknownModel(ValueError):  # noqa: N818 - the name says what happened
 
 
 class MissingScript(UnknownModel):
-    """The name is that of a recorded model, but its script is not stored."""
+    """The name is that of a recorded or learned model, but what it stands for is not stored."""
 
 
 class NoKey(UnknownModel):
@@ -44,10 +50,11 @@ class NoKey(UnknownModel):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What models are built with: where scripts are, and how providers are reached."""
+    """What models are built with: where scripts and weights are, how providers are reached."""
 
     load_script: LoadScript
     llm: LlmSetup
+    load_classifier: LoadClassifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,22 @@ async def _recorded(argument: str, means: Means) -> ModelAdapter:
     if script is None:
         raise MissingScript("no script is stored under the digest of this recorded model")
     return RecordedModel(script)
+
+
+async def _learned(argument: str, means: Means) -> ModelAdapter:
+    match = _DIGEST.fullmatch(argument)
+    if match is None:
+        raise UnknownModel("model 'learned' needs the sha256 digest of its weights")
+    classifier = await means.load_classifier(f"sha256:{match[1]}")
+    if classifier is None:
+        raise MissingScript(
+            "no weights are stored under the digest of this learned model: triage weights store"
+        )
+    return LearnedModel(classifier)
+
+
+async def _no_classifier(_digest: str) -> None:
+    """Find no weights."""
 
 
 def _behind_api(provider: str) -> Callable[[str, Means], Awaitable[ModelAdapter]]:
@@ -108,6 +131,7 @@ _SPOKEN: Final = {OPENAI: "triage.models.llm_openai", ANTHROPIC: "triage.models.
 KINDS: Final[dict[str, ModelKind]] = {
     "rules": ModelKind("rules", _rules),
     "recorded": ModelKind("recorded:<digest>", _recorded),
+    "learned": ModelKind("learned:<digest>", _learned),
     OPENAI: ModelKind("openai:NAME", _behind_api(OPENAI)),
     ANTHROPIC: ModelKind("anthropic:NAME", _behind_api(ANTHROPIC)),
 }
@@ -123,13 +147,30 @@ def preload(llm: LlmSetup) -> None:
             _provider(provider)
 
 
+def kinds() -> dict[str, ModelKind]:
+    """Return every kind of model by the name before the colon, those of extensions included."""
+    added = {name: ModelKind(name, _added(make)) for name, make in extensions.models().items()}
+    return {**KINDS, **added}
+
+
+def _added(make: Callable[[str], ModelAdapter]) -> Callable[[str, Means], Awaitable[ModelAdapter]]:
+    async def build(argument: str, _means: Means) -> ModelAdapter:
+        return make(argument)
+
+    return build
+
+
 def known_names() -> str:
     """Return how the names of all models are written, for messages and help."""
-    return ", ".join(kind.usage for kind in KINDS.values())
+    return ", ".join(kind.usage for kind in kinds().values())
 
 
 async def build_model(
-    name: str, *, load_script: LoadScript, llm: LlmSetup | None = None
+    name: str,
+    *,
+    load_script: LoadScript,
+    llm: LlmSetup | None = None,
+    load_classifier: LoadClassifier = _no_classifier,
 ) -> ModelAdapter:
     """Build the adapter that `name` stands for.
 
@@ -137,18 +178,19 @@ async def build_model(
         name: a kind such as ``rules``, or a kind and its argument, ``recorded:sha256:…``.
         load_script: finds the script of a recorded model.
         llm: how providers are reached; without it none can be asked.
+        load_classifier: finds the classifier of a learned model.
 
     Raises:
         UnknownModel: the message lists the names that exist and quotes at most
             `MAX_ECHO_CHARS` printable ASCII characters of `name`.
-        MissingScript: the script of a recorded model is not stored.
+        MissingScript: what a recorded or learned model stands for is not stored.
         NoKey: the provider's key is not set.
     """
     kind_name, colon, argument = name.partition(":")
-    kind = KINDS.get(kind_name)
+    kind = kinds().get(kind_name)
     if kind is None or (colon and not argument):
         raise UnknownModel(f"unknown model '{_printable(name)}'; known: {known_names()}")
-    return await kind.build(argument, Means(load_script, llm or LlmSetup()))
+    return await kind.build(argument, Means(load_script, llm or LlmSetup(), load_classifier))
 
 
 def _printable(name: str) -> str:

@@ -58,19 +58,27 @@ class RulesModel:
         """Return a read, a review or a grounded final; without routes there is no legal answer."""
         if not request.routes:
             return DecideResult(outcome=DecideOutcome.INVALID, detail="the rules name no routes")
-        return DecideResult(outcome=DecideOutcome.DECISION, decision=_decide(request))
+        issue = request.request
+        found = assess(issue.title, issue.body, issue.changed_paths)
+        decision = answer(request, found, f"its words ({', '.join(found.signals)})")
+        return DecideResult(outcome=DecideOutcome.DECISION, decision=decision)
 
 
-def _decide(request: ModelRequest) -> JsonValue:
-    issue = request.request
-    found = assess(issue.title, issue.body, issue.changed_paths)
+def answer(request: ModelRequest, found: Assessment, grounds: str) -> JsonValue:
+    """Return what follows from an assessment: a read, a review or a grounded final.
+
+    Args:
+        request: what is asked; it names at least one route.
+        found: what the issue is, and whether that is to be trusted.
+        grounds: what the class was found by, in words of ours, for the reason of a final.
+    """
     if found.security:
         return _security(request, found)
     if found.leading is None or found.doubt is not None:
         return _review(request, found.leading, found.doubt or "nothing speaks for any class")
     if found.leading == table.FEATURE:
-        return _feature(request, found)
-    return _by_owner(request, found, found.leading)
+        return _feature(request, grounds)
+    return _by_owner(request, found, grounds)
 
 
 def _security(request: ModelRequest, found: Assessment) -> JsonValue:
@@ -82,7 +90,7 @@ def _security(request: ModelRequest, found: Assessment) -> JsonValue:
     return _review(request, SECURITY_ROUTE, reason)
 
 
-def _feature(request: ModelRequest, found: Assessment) -> JsonValue:
+def _feature(request: ModelRequest, grounds: str) -> JsonValue:
     call = _lookup(request, ACTIVITY_SEARCH_POLICY, "topic", "feature")
     if call is not None:
         return call
@@ -93,11 +101,12 @@ def _feature(request: ModelRequest, found: Assessment) -> JsonValue:
     if record.get("route") != table.FEATURE or record.get("review_required") is True:
         return _review(request, table.FEATURE, "the feature policy wants a person to decide")
     labels = [name for name in request.labels if name in table.CLASS_LABELS[table.FEATURE]]
-    return _final(request, found, labels, [(seen, record)])
+    return _final(request, table.FEATURE, grounds, labels, [(seen, record)])
 
 
-def _by_owner(request: ModelRequest, found: Assessment, route: str) -> JsonValue:
+def _by_owner(request: ModelRequest, found: Assessment, grounds: str) -> JsonValue:
     """Look the owner up, of a second path too when the paths lie in different folders."""
+    route = found.leading or ""
     paths = tuple(_one_per_folder(found.paths))[:MAX_LOOKUPS]
     if not paths:
         return _review(request, route, "no path says whose it is")
@@ -117,7 +126,7 @@ def _by_owner(request: ModelRequest, found: Assessment, route: str) -> JsonValue
     labels = _fitting_labels(request, route, [record for _, record in pairs])
     if labels is None:
         return _review(request, route, "the owner's labels do not fit what the words say")
-    return _final(request, found, labels, pairs)
+    return _final(request, route, grounds, labels, pairs)
 
 
 def _one_per_folder(paths: Sequence[str]) -> Iterator[str]:
@@ -174,16 +183,15 @@ def _fitting_labels(
     request: ModelRequest, route: str, records: Sequence[dict[str, JsonValue]]
 ) -> list[str] | None:
     """Return the labels of the class and its components, or None when an owner has none."""
+    names = table.CLASS_LABELS.get(route, frozenset({route}))
     labels: dict[str, None] = {}
     for record in records:
         allowed = record.get("allowed_labels")
         offered = [name for name in request.labels if isinstance(allowed, list) and name in allowed]
-        if not table.CLASS_LABELS[route].intersection(offered):
+        if not names.intersection(offered):
             return None
         fitting = (
-            name
-            for name in offered
-            if name in table.CLASS_LABELS[route] or name.startswith(table.COMPONENT_PREFIXES)
+            name for name in offered if name in names or name.startswith(table.COMPONENT_PREFIXES)
         )
         labels.update(dict.fromkeys(fitting))
     return list(labels)[:MAX_LABELS]
@@ -191,11 +199,11 @@ def _fitting_labels(
 
 def _final(
     request: ModelRequest,
-    found: Assessment,
+    route: str,
+    grounds: str,
     labels: Sequence[str],
     pairs: Sequence[tuple[Observation, dict[str, JsonValue]]],
 ) -> JsonValue:
-    route = found.leading or ""
     if route not in request.routes:
         return _review(request, route, "the rules have no route for this class")
     source = "the policy" if route == table.FEATURE else "the ownership record of its path"
@@ -205,7 +213,7 @@ def _final(
         "labels": list(labels),
         "owner": pairs[0][1]["owner"],
         "evidence_ids": list(dict.fromkeys(seen.evidence_id for seen, _ in pairs)),
-        "reason": f"{route} by its words ({', '.join(found.signals)}); owner by {source}",
+        "reason": f"{route} by {grounds}; owner by {source}",
     }
 
 

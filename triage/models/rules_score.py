@@ -55,6 +55,20 @@ def assess(title: str, body: str, changed_paths: tuple[str, ...]) -> Assessment:
     )
 
 
+def assess_as(
+    route: str | None, doubt: str | None, title: str, body: str, changed_paths: tuple[str, ...]
+) -> Assessment:
+    """Weigh an issue whose class something else has chosen; security is looked for all the same."""
+    text = read_issue(title, body)
+    return Assessment(
+        security=tuple(_security(text))[:_MAX_SIGNALS],
+        leading=route,
+        doubt=doubt,
+        signals=(),
+        paths=_for_class(route or "", usable_paths(changed_paths) or text.paths),
+    )
+
+
 def _needle(term: str) -> str:
     return f" {term[:-1]}" if term.endswith("*") else f" {term} "
 

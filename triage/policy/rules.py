@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from triage.contracts.approval import Digest
 from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.contracts.options import (
@@ -97,6 +98,8 @@ class Rules(Contract):
         max_corrections: how often a run may ask a model to correct an answer that is no decision;
             0 is never.
         fallback_models: whom to ask, in this order, when the run's own model gives no answer.
+        second_opinion: the digest of the weights of a classifier: where it disagrees with a model's
+            answer, a person decides; None is no second opinion.
         evidence_retention_days: how long a run's request and what its tools read are kept, where
             that is shorter than the worker's own setting; None leaves it to the setting.
     """
@@ -125,6 +128,7 @@ class Rules(Contract):
     daily_budget: DailyBudget = DailyBudget()
     max_corrections: Annotated[int, Field(ge=0, le=1)] = 0
     fallback_models: Annotated[tuple[ModelName, ...], Field(max_length=5)] = ()
+    second_opinion: Digest | None = None
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
 
     def body(self) -> bytes:

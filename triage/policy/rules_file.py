@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
+from triage.contracts.approval import Digest
 from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import digest_of
 from triage.contracts.options import BudgetLimits, Count, Grounding, Mode, ModelName
@@ -106,6 +107,7 @@ class _Policy(Contract):
     max_model_retries: Count = BUILTIN_RULES.max_model_retries
     max_corrections: Annotated[int, Field(ge=0, le=1)] = BUILTIN_RULES.max_corrections
     fallback_models: Annotated[tuple[ModelName, ...], Field(max_length=5)] = ()
+    second_opinion: Digest | None = None
     grounding: Grounding = Grounding.CITED
     evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
     security_terms: Annotated[tuple[Name, ...], Field(max_length=MAX_SECURITY_TERMS)] = ()

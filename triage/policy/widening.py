@@ -109,10 +109,13 @@ def _modes(old: Rules, new: Rules) -> Iterator[Widening]:
 
 
 def _models(old: Rules, new: Rules) -> Iterator[Widening]:
-    """Yield the models that would be shown issues, and were not."""
+    """Yield the models that would be shown issues, and a second opinion that would be gone."""
     for name in new.fallback_models:
         if name not in old.fallback_models:
             yield Widening(Widens.MODEL, name, "is not asked", "is asked next")
+    if old.second_opinion not in {None, new.second_opinion}:
+        after = "none" if new.second_opinion is None else "another one"
+        yield Widening(Widens.MODEL, "second opinion", "may disagree", after)
 
 
 def _budgets(old: Rules, new: Rules) -> Iterator[Widening]:

@@ -1,4 +1,4 @@
-"""Texts kept by digest: requests, scripts, rules and prompts.
+"""Texts kept by digest: requests, scripts, rules, prompts and weights.
 
 Why it exists: a run pins what it was decided by, and its history must not hold it. A digest in the
 history and a body here serve both, and the body can have a retention of its own.
@@ -32,6 +32,7 @@ class DocumentKind(StrEnum):
     SCRIPT = "script"
     POLICY = "policy"
     PROMPT = "prompt"
+    WEIGHTS = "weights"
 
 
 @dataclass(frozen=True, kw_only=True)
