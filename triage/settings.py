@@ -261,7 +261,9 @@ def load_settings() -> Settings:
         return settings
 
 
-NOT_FOR_WORKERS = frozenset({"webhook_secret", "webhook_secret_previous", "signing_key"})
+NOT_FOR_WORKERS = frozenset(
+    {"webhook_secret", "webhook_secret_previous", "signing_key", "service_key"}
+)
 """Settings that only whoever takes deliveries or signs approvals has a use for."""
 _MODEL_KEYS = dict.fromkeys(("anthropic_api_key", "model_api_key", "openai_api_key"), Role.DECIDE)
 FOR_ONE_ROLE = {"github_write_token": Role.WRITE, **_MODEL_KEYS}

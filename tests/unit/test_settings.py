@@ -96,7 +96,8 @@ def test_rule_tables_are_left_alone(place: Path) -> None:
             "[settings]\nmodel = 'rules'",
             (
                 "triage.toml: [settings] is no table of the rules, which are approvals, budget,"
-                " daily_budget, labels, owners, policy, repositories, tools, topics; settings stand above"
+                " daily_budget, labels, owners, policy, repositories, tools, topics; settings stand"
+                " above"
             ),
         ),
         (
@@ -287,12 +288,13 @@ def test_a_worker_gets_the_secrets_of_its_roles_alone(
     for name in {*names, "WEBHOOK_SECRET_PREVIOUS"}:
         monkeypatch.setenv(f"TRIAGE_{name}", f"{SECRET}-{name.lower()}")
     (place / "key.json").write_text("{}")
-    monkeypatch.setenv("TRIAGE_SIGNING_KEY", "key.json")
+    for name in ("SIGNING_KEY", "SERVICE_KEY"):
+        monkeypatch.setenv(f"TRIAGE_{name}", "key.json")
     settings = load_settings().model_copy(update={"roles": tuple(map(Role, roles.split(",")))})
     environment = worker_environment(settings)
     held = {name for name, value in environment.items() if SECRET in value}
     assert {f"TRIAGE_{name}" for name in given} == held
-    assert "TRIAGE_SIGNING_KEY" not in environment
+    assert {"TRIAGE_SIGNING_KEY", "TRIAGE_SERVICE_KEY"}.isdisjoint(environment)
     assert roles == environment["TRIAGE_ROLES"]
 
 
