@@ -46,7 +46,7 @@ def _measurement(found: Measurement) -> Iterator[str]:
     runs = [window.runs for window in found.windows]
     yield f"{found.shape}: CPU of a run against the floor's, median (least..most)"
     yield f"{len(runs)} windows, {sum(runs)} runs of each arm; others used {found.others:.0%}"
-    parts = [part for part in _SHOWN_PARTS if any(found.spread(a, part) for a in found.arms)]
+    parts = [part for part in _SHOWN_PARTS if any(found.milliseconds(a, part) for a in found.arms)]
     rows = [["", *parts, "events", "actions", "bytes"]]
     for arm in found.arms:
         counted = found.counted[arm]
@@ -69,12 +69,10 @@ def _kinds(found: Measurement) -> Iterator[str]:
 
 
 def _cell(found: Measurement, arm: str, part: str) -> str:
-    if arm == FLOOR:
-        return f"{found.milliseconds(arm, part):.1f} ms"
-    spread = found.spread(arm, part)
-    if spread is None:
-        # The floor has none of it, so there is nothing to compare with.
-        return f"{found.milliseconds(arm, part):.1f} ms" if found.milliseconds(arm, part) else "-"
+    spread, taken = found.spread(arm, part), found.milliseconds(arm, part)
+    if arm == FLOOR or spread is None:
+        # What the floor has not got cannot be compared with it.
+        return f"{taken:.1f} ms" if taken else "-"
     return str(spread)
 
 
