@@ -21,13 +21,11 @@ CONFIG_FILE: Final = "triage.toml"
 CONFIG_VARIABLE: Final = "TRIAGE_CONFIG"
 SECRETS: Final = (
     "anthropic_api_key",
-    "anthropic_api_key",
     "database_url",
     "github_private_key",
     "github_token",
     "github_write_token",
     "model_api_key",
-    "openai_api_key",
     "openai_api_key",
     "webhook_secret",
     "webhook_secret_previous",

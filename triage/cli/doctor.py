@@ -102,15 +102,9 @@ async def _within(name: str, check: Awaitable[list[Finding]]) -> list[Finding]:
 
 
 def _adapters(settings: Settings) -> Iterator[Finding]:
-    from triage.cli import keyring_check, webhook_check  # noqa: PLC0415 - as above
-    from triage.models.factory import KINDS, known_names  # noqa: PLC0415 - as above
+    from triage.cli import keyring_check, model_check, webhook_check  # noqa: PLC0415 - as above
 
-    kind = settings.model.partition(":")[0]
-    if kind in KINDS:
-        yield Finding("model", Level.OK, settings.model)
-    else:
-        advice = f"set TRIAGE_MODEL to one of: {known_names()}"
-        yield Finding("model", Level.FAIL, f"{kind} is not built in", advice)
+    yield from model_check.check(settings)
     trust = {
         None: "count with the embedded server only",
         True: "count",

@@ -1,0 +1,86 @@
+"""Checks that the models which the settings and the rules name can be asked, and what they cost.
+
+Nothing is sent anywhere: a question to a provider costs something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from triage.cli.findings import Finding, Level
+from triage.models.factory import kinds, known_names
+from triage.models.llm_setup import PROVIDERS, Endpoint, LlmSetup, main_provider
+from triage.models.prices import PricesError
+from triage.policy.rules_file import RulesFileError
+from triage.policy.tools import BUILTIN_TOOLS
+from triage.rules_place import RulesPlace
+from triage.settings import Settings
+
+NAME: Final = "model"
+_HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def check(settings: Settings) -> Iterator[Finding]:
+    """Yield what there is to say about the model, and about those that are asked after it."""
+    try:
+        setup = LlmSetup.of(settings)
+    except PricesError as error:
+        advice = "correct the file that TRIAGE_MODEL_PRICES names; no worker starts"
+        yield Finding(NAME, Level.FAIL, str(error), advice)
+        return
+    yield from _model(settings, setup, settings.model, "")
+    for name in _fallbacks(settings):
+        yield from _model(settings, setup, name, ", asked next")
+
+
+def _fallbacks(settings: Settings) -> tuple[str, ...]:
+    try:
+        return RulesPlace.of(settings).read(BUILTIN_TOOLS).rules.fallback_models
+    except RulesFileError:
+        # The check of the rules says what is wrong with them.
+        return ()
+
+
+def _model(settings: Settings, setup: LlmSetup, name: str, what: str) -> Iterator[Finding]:
+    kind, _, model = name.partition(":")
+    if kind not in kinds():
+        advice = f"set TRIAGE_MODEL to one of: {known_names()}"
+        yield Finding(NAME, Level.FAIL, f"{kind} is not built in{what}", advice)
+    elif kind not in PROVIDERS:
+        yield Finding(NAME, Level.OK, f"{name}{what}")
+    else:
+        yield from _behind_api(settings, setup, name, model, what)
+
+
+def _behind_api(
+    settings: Settings, setup: LlmSetup, name: str, model: str, what: str
+) -> Iterator[Finding]:
+    kind = name.partition(":")[0]
+    endpoint = setup.endpoint(kind)
+    if not endpoint.is_usable:
+        yield Finding(
+            NAME, Level.FAIL, f"{name}{what}: there is no key for it", _advice(settings, kind)
+        )
+        return
+    if _is_open(endpoint):
+        advice = "use https, unless nobody else can listen on the way"
+        yield Finding(NAME, Level.WARN, f"{name}{what}: its key travels unencrypted", advice)
+    if setup.prices.known(kind, model) is None:
+        detail = f"{name}{what}: not in the table of prices, so it is charged at the highest price"
+        advice = "say what it costs, nothing included, in a file that TRIAGE_MODEL_PRICES names"
+        yield Finding(NAME, Level.WARN, detail, advice)
+    else:
+        yield Finding(NAME, Level.OK, f"{name}{what}, prices {setup.prices.name}")
+
+
+def _advice(settings: Settings, kind: str) -> str:
+    variable = "MODEL" if kind == main_provider(settings) else kind.upper()
+    return f"set TRIAGE_{variable}_API_KEY, or TRIAGE_{variable}_API_KEY_FILE"
+
+
+def _is_open(endpoint: Endpoint) -> bool:
+    """Whether others on the way could read the key."""
+    address = urlsplit(endpoint.base_url or "")
+    return bool(endpoint.key) and address.scheme == "http" and address.hostname not in _HERE
