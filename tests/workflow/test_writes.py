@@ -7,13 +7,25 @@ from collections.abc import Mapping
 
 import pytest
 from pydantic import JsonValue
+from sqlalchemy import delete
 
 from activities.reads import READ_HANDLERS, RawRead, lookup_component_owner
-from tests.workflow.decisions import API_PATH, ISSUE, OPERATION, final, label, lookup
+from tests.workflow.decisions import (
+    API_PATH,
+    ISSUE,
+    OPERATION,
+    call,
+    final,
+    hand_over,
+    label,
+    lookup,
+)
 from tests.workflow.runs import outcome
 from tests.workflow.world import World, altered_world
 from triage.contracts.response import Status
 from triage.policy.rules import Rules
+from triage.storage.schema import tracker_labels
+from triage.trackers.local_rows import label_key
 
 REVIEW = Status.REVIEW_REQUIRED
 FINAL = final("mutation-receipt", labels=("bug",))
@@ -88,6 +100,65 @@ async def test_a_label_that_a_person_removed_is_not_put_back(world: World) -> No
     assert (REVIEW, "policy_block") == outcome(await run.response())
     assert [(OPERATION, 3, "refused")] == await run.operation_states()
     assert [] == await world.written(run)
+
+
+async def test_what_a_person_took_off_is_not_proposed_again(world: World) -> None:
+    """A later run on the same issue asks nobody for it, whoever proposes it; the answer stays."""
+    first = await world.start(label(), FINAL, mode="approve")
+    await first.waiting()
+    await first.review("approve")
+    assert Status.COMPLETED is (await first.response()).status
+    await world.tracker.remove_label(first.id, ISSUE, "bug", by="ann")
+    by_model, by_us = [label(), FINAL], [lookup(), final("owners-api")]
+    for script in (by_model, by_us):
+        run = await world.start(*script, mode="approve", context={"repository": first.id})
+        response = await run.response()
+        assert (REVIEW, "policy_block") == outcome(response)
+        assert "a person removed a label" in (response.reason or "")
+        assert ["blocked"] == [state for _, _, state in await run.operation_states()]
+    assert ("bug", "component:api") == response.labels
+    assert ["added", "removed"] == [what for _, what, _ in await world.label_events(first)]
+
+
+async def test_an_unchanged_issue_is_not_written_to_twice(world: World) -> None:
+    """Two runs with different answers flip nothing: the second one adds, and takes nothing off."""
+    first = await world.start(label(), FINAL, mode="approve")
+    await first.waiting()
+    await first.review("approve")
+    await first.response()
+    script = [label("bug", "documentation"), FINAL]
+    second = await world.start(*script, mode="approve", context={"repository": first.id})
+    pending = await second.waiting()
+    assert (("bug",), ("bug", "documentation")) == (pending.labels_before, pending.labels_after)
+    await second.review("approve")
+    assert Status.COMPLETED is (await second.response()).status
+    assert [("bug", "added"), ("documentation", "added")] == [
+        (name, what) for name, what, _ in await world.label_events(first)
+    ]
+
+
+async def test_a_label_that_is_another_one_by_now_is_a_conflict(world: World) -> None:
+    """The name that was approved is on another label: the run ends without a write."""
+    run = await world.start(label(), FINAL, mode="approve")
+    await run.waiting()
+    async with world.services.store.write() as connection:
+        mine = tracker_labels.c.label_key == label_key(run.id, "bug")
+        await connection.execute(delete(tracker_labels).where(mine))
+    await world.tracker.seed_labels(run.id, ["bug"])
+    await run.review("approve")
+    assert (REVIEW, "state_conflict") == outcome(await run.response())
+    assert [] == await world.written(run)
+
+
+async def test_a_run_reads_its_own_issue(world: World) -> None:
+    """The issue as it is now is evidence that a decision may cite, and no other issue is read."""
+    asks = call("read_issue", {"issue_id": ISSUE})
+    run = await world.start(asks, hand_over())
+    assert Status.REVIEW_REQUIRED is (await run.response()).status
+    [read] = (await run.state()).evidence
+    assert ("read_issue", f"local:{run.id}") == (read.tool, read.source)
+    other = await world.start(call("read_issue", {"issue_id": "ISSUE-2"}), hand_over())
+    assert (Status.FAILED, "tool_error") == outcome(await other.response())
 
 
 async def test_a_label_that_is_there_already_is_success(world: World) -> None:
