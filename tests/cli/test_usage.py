@@ -23,6 +23,8 @@ COMMANDS = [
     "issues",
     "keys",
     "operations",
+    "undo",
+    "outcomes",
     "owners",
     "policy",
     "writes",
