@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from triage.ingest.polling import Polling
 from triage.storage.admission import Admission
 from triage.storage.schema import requests
 from triage.trackers import github_listing
+from triage.trackers.listing import IssuePage, Listed, ListedIssue, ListedRepository
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -110,3 +112,43 @@ async def test_a_repository_rests_as_long_as_github_says(polling: Polling, end: 
     assert [] == await polling.look_through((end.repository,))
     polling._resting.clear()
     assert [True] == [look.is_whole for look in await polling.look_through((end.repository,))]
+
+
+class Moving:
+    """A list, one issue a page, in which the first issue moves to the end once it was shown."""
+
+    def __init__(self) -> None:
+        self.at = {number: LONG_AGO + timedelta(days=int(number)) for number in "123"}
+        self.shown: list[str] = []
+
+    async def repository(self, repository: str) -> ListedRepository:
+        """See `ListsIssues`."""
+        return ListedRepository(id="7", name=repository)
+
+    async def issue_page(
+        self, repository: str, listed: Listed, page: Mapping[str, str] | None = None
+    ) -> IssuePage:
+        """See `ListsIssues`: pages are numbered, as GitHub's are."""
+        assert listed.since is not None
+        rows = sorted((at, number) for number, at in self.at.items() if at >= listed.since)
+        place = int((page or {}).get("page", "0"))
+        found = tuple(_listed(number, at) for at, number in rows[place : place + 1])
+        self.shown += [issue.number for issue in found]
+        if self.shown == ["1"]:
+            self.at["1"] = LONG_AGO + timedelta(days=9)
+        following = {"page": str(place + 1)} if place + 1 < len(rows) else None
+        seen_to = max((issue.updated_at for issue in found), default=None)
+        return IssuePage(issues=found, seen_to=seen_to, following=following)
+
+
+def _listed(number: str, at: datetime) -> ListedIssue:
+    texts = {"title": f"Issue {number}", "body": "", "state": "open", "author": "ann"}
+    return ListedIssue(number=number, labels=(), created_at=at, updated_at=at, **texts)
+
+
+async def test_what_moves_meanwhile_hides_nothing(polling: Polling) -> None:
+    """An issue that is changed between two pages moves others up: none of them is skipped."""
+    moving = Moving()
+    look = await replace(polling, tracker=moving).look("acme/moving", LONG_AGO)
+    assert {"1", "2", "3"} == set(moving.shown)
+    assert (3, True) == (look.admitted, look.is_whole)

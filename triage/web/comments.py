@@ -32,8 +32,7 @@ _ORDER: Final = re.compile(
 )
 _HINT: Final = re.compile(r"^ {0,3}/triage[ \t]", re.MULTILINE)
 _RAW: Final = frozenset({"html_block", "html_inline"})
-# Tables as GitHub has them: without them a cell would be taken for a paragraph.
-_PARSER: Final = MarkdownIt("commonmark").enable("table")
+_PARSER: Final = MarkdownIt("commonmark")
 
 
 class Human(Part):
