@@ -78,6 +78,7 @@ async def _services(settings: Settings) -> list[Finding]:
     """Check everything that may take time, side by side."""
     # Slow to load, and of no use while the settings cannot be read.
     from triage.cli import (  # noqa: PLC0415 - see above
+        comment_check,
         database_check,
         rules_check,
         temporal_check,
@@ -89,6 +90,7 @@ async def _services(settings: Settings) -> list[Finding]:
         _within("database", database_check.check(settings)),
         _within("rules", rules_check.check(settings)),
         _within("tracker", tracker_check.check(settings)),
+        _within("comments", comment_check.check(settings)),
     )
     return [finding for findings in found for finding in findings] + [*_adapters(settings)]
 
