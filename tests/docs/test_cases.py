@@ -1,4 +1,4 @@
-"""Holds docs/cases.md to the tests that it names, and the words of undo and outcomes to the code."""
+"""Holds docs/cases.md to the tests that it names, and the words of undo and outcomes to code."""
 
 from __future__ import annotations
 
