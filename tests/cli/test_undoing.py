@@ -153,6 +153,7 @@ def test_where_approvals_are_signed_a_signature_undoes(typed: Typed) -> None:
     answer = typed("undo", KEY, "--sign", "--yes", "--format", "json", env=signs)
     assert (0, ["vip"]) == (answer.status, _labels(typed))
     assert "token" == answer.json()["receipt"]["approval"]["source"]
+    assert 0 == typed("audit", "verify", env=signs).status
 
 
 def test_the_rules_of_now_say_who_may() -> None:

@@ -119,6 +119,10 @@ def _shown(memory: Memory, shown: Fields) -> str:
         return "the tracker has no such issue any more"
     if shown.texts("missing"):
         return f"the tracker lacks {labelled(shown.texts('missing'))}"
+    if shown.texts("removed"):
+        return f"a person took {labelled(shown.texts('removed'))} off the issue"
+    if shown.flag("too_many"):
+        return "the issue would have more labels than it may"
     if shown.text("content_digest") != memory.context.text("content_digest"):
         return "the issue changed after it was read"
     before, after = shown.texts("labels_before"), shown.texts("labels_after")

@@ -8,6 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from triage.contracts.model_faults import MODEL_FAULTS, ModelFault
+from triage.story.activities import _shown
 from triage.story.memory import Memory
 from triage.story.payloads import Fields
 from triage.story.silences import after_no_decision, after_silence, corrects, meaning_of
@@ -73,3 +74,11 @@ def test_an_answer_is_corrected_once() -> None:
 def test_a_refusal_is_not_corrected() -> None:
     """What no correction helps takes the next model."""
     assert "the next model" in str(after_no_decision(_memory(), _result(ModelFault.REFUSAL)))
+
+
+def test_what_cannot_be_asked_about_has_its_reason() -> None:
+    """A label that a person took off, or one too many, is why nobody was asked."""
+    memory = Memory(workflow_id="w", workflow_type="t", began=datetime.now(UTC))
+    assert 'a person took "bug" off the issue' == _shown(memory, Fields({"removed": ["bug"]}))
+    told = _shown(memory, Fields({"too_many": True}))
+    assert "the issue would have more labels than it may" == told
