@@ -20,6 +20,7 @@ from pathlib import Path
 from platform import python_version
 
 from tests.attack.arena import Arena, Played, opened_arena, play_all
+from tests.attack.orders import EDITED, HONEST, MODEL, ORDERS
 from tests.attack.plans import TRACKERS, of_a_model, whole
 from triage.models.llm_setup import LlmSetup
 from triage.settings import load_settings
@@ -77,8 +78,10 @@ def page(arena: Arena, breaches: Sequence[str], model: str | None, every: int = 
     yield ""
     yield "| what the model does | " + " | ".join(TRACKERS) + " | ended |"
     yield "|---|" + "---|" * (len(TRACKERS) + 1)
-    for name in dict.fromkeys(run.order.name for run in arena.played):
-        yield _row(name, [run for run in arena.played if run.order.name == name])
+    for order in (*ORDERS, EDITED, HONEST, MODEL):
+        played = [run for run in arena.played if run.order.name == order.name]
+        if played:
+            yield _row(order.name, played)
 
 
 def _row(name: str, played: Sequence[Played]) -> str:
