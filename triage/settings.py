@@ -120,7 +120,7 @@ class Settings(BaseSettings):
     anthropic_api_key: SecretStr | None = Field(
         None, description="Anthropic's key, for its own address where another model is the default"
     )
-    model_timeout_seconds: Annotated[float, Field(ge=1, le=600, allow_inf_nan=False)] = Field(
+    model_timeout_seconds: Annotated[float, Field(ge=1, le=300, allow_inf_nan=False)] = Field(
         60.0, description="the seconds that one call of a model behind an API may take"
     )
     model_max_tokens: Annotated[int, Field(ge=64, le=65_536)] = Field(
