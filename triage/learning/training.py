@@ -151,11 +151,15 @@ def _fitted(
     try:
         from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow to load, and an extra
         from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - likewise
+        from threadpoolctl import threadpool_limits  # noqa: PLC0415 - likewise
     except ImportError:
         raise LearningUnavailable("learning needs scikit-learn, which is not installed") from None
     shape = (len(truth), table.width)
     matrix = csr_matrix((table.values, table.places, table.ends), shape=shape)
-    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=MAX_ROUNDS).fit(matrix, list(truth))
+    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=MAX_ROUNDS)
+    # Several threads would wait for each other, and add numbers up in another order each time.
+    with threadpool_limits(limits=1):
+        model.fit(matrix, list(truth))
     rows = [row.tolist() for row in model.coef_]
     intercepts = model.intercept_.tolist()
     if len(labels) == 2:  # noqa: PLR2004 - of two labels, the library learns the second one's alone

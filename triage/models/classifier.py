@@ -35,7 +35,7 @@ class Classifier:
     """Guesses what issues are; equal issues get equal guesses."""
 
     def __init__(self, weights: Weights) -> None:
-        self._weights = weights
+        self.weights = weights
         self.digest = weights.digest()
 
     @classmethod
@@ -50,19 +50,19 @@ class Classifier:
     @property
     def labels(self) -> tuple[str, ...]:
         """What an issue may be."""
-        return self._weights.labels
+        return self.weights.labels
 
     def guess(self, title: str, body: str, group: str = "") -> Guess:
         """Return what an issue most likely is; one of an unknown group by what all groups share."""
-        weights = self._weights
+        weights = self.weights
         sums = sums_of(weights.shared, weights.groups.get(group), read_issue(title, body))
-        chances = chances_of(sums, self._weights.temperature)
+        chances = chances_of(sums, self.weights.temperature)
         sure = max(chances)
         return Guess(self.labels[chances.index(sure)], sure, chances)
 
     def is_sure(self, guess: Guess) -> bool:
         """Whether a guess is likely enough to be an answer."""
-        threshold = self._weights.threshold
+        threshold = self.weights.threshold
         return threshold is not None and guess.sure >= threshold
 
 

@@ -15,6 +15,8 @@ def route_of(label: str, routes: Sequence[str]) -> str | None:
     """
     if label in routes:
         return label
+    if is_security(label):
+        return next(filter(is_security, routes), None)
     folded = label.casefold()
     for route, names in table.CLASS_LABELS.items():
         if route in routes and folded in names:

@@ -65,10 +65,11 @@ def _routes(request: ModelRequest, decision: dict[str, JsonValue]) -> list[str]:
 
     Nothing here is checked yet: a decision of a wrong shape is for the loop to refuse.
     """
-    if decision.get("kind") in {"final", "request_review"}:
+    kind = decision.get("kind")
+    if kind == "final" or kind == "request_review":  # noqa: PLR1714 - a kind may be unhashable
         route = decision.get("route")
         return [route] if isinstance(route, str) and route in request.routes else []
-    tool = decision.get("tool") if decision.get("kind") == "call_tool" else None
+    tool = decision.get("tool") if kind == "call_tool" else None
     if not isinstance(tool, dict) or not _writes(request, tool.get("name")):
         return []
     arguments = tool.get("arguments")

@@ -22,7 +22,7 @@ def issues(labels: Iterable[str] = SENTENCES, group: str | None = None) -> Itera
         for name in OBJECTS:
             issue = {
                 "title": SENTENCES[label].format(name),
-                "body": f"{label} text",
+                "body": "It is so.",
                 "label": label,
             }
             yield issue if group is None else {**issue, "group": group}

@@ -26,6 +26,7 @@ max_steps = 5
 max_model_retries = 0
 max_corrections = 1
 fallback_models = ["openai:gpt-5"]
+second_opinion = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
 grounding = "entailed"
 evidence_retention_days = 7
 
@@ -108,6 +109,7 @@ def test_every_table_becomes_rules() -> None:
         rules.daily_budget,
     )
     assert (1, ("openai:gpt-5",)) == (rules.max_corrections, rules.fallback_models)
+    assert f"sha256:{'0' * 64}" == rules.second_opinion
     assert ("bug", "good first issue") == rules.proposable_labels()
     assert {"acme/api": Mode.APPROVE} == rules.repositories
     assert ("search_triage_policy",) == rules.tools_off

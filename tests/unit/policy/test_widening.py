@@ -17,6 +17,7 @@ OLD = BUILTIN_RULES.model_copy(
         "tools_off": ("apply_labels",),
         "repositories": {"acme/api": Mode.APPROVE, "acme/quiet": Mode.SHADOW},
         "fallback_models": ("openai:gpt-5", "rules"),
+        "second_opinion": f"sha256:{'0' * 64}",
         "daily_budget": DailyBudget(tokens=1_000, author_cost_micros=50),
     }
 )
@@ -73,6 +74,14 @@ CASES: dict[str, tuple[dict[str, object], list[Widening]]] = {
         [Widening(Widens.MODEL, "anthropic:claude", "is not asked", "is asked next")],
     ),
     "a model less": ({"fallback_models": ()}, []),
+    "no second opinion": (
+        {"second_opinion": None},
+        [Widening(Widens.MODEL, "second opinion", "may disagree", "none")],
+    ),
+    "another second opinion": (
+        {"second_opinion": f"sha256:{'1' * 64}"},
+        [Widening(Widens.MODEL, "second opinion", "may disagree", "another one")],
+    ),
     "more in a day": (
         {"daily_budget": DailyBudget(tokens=1_001, author_cost_micros=50)},
         [Widening(Widens.BUDGET, "tokens", "1000 a day", "1001 a day")],

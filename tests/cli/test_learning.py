@@ -1,0 +1,128 @@
+"""Checks `triage learn` and `triage weights`: figures, files, refusals and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Answer
+from tests.cli.in_process import Typed
+from tests.unit.learning.samples import as_lines, issues
+from triage.models.learned_weights import read_weights
+
+
+@pytest.fixture
+def typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Typed:
+    """Type commands in a folder with a file of issues."""
+    (tmp_path / "issues.jsonl").write_bytes(as_lines(issues()))
+    return Typed(tmp_path, monkeypatch, capsys)
+
+
+def _learned(typed: Typed, *more: str | Path) -> Answer:
+    return typed("learn", "issues.jsonl", "--output", "weights.json", *more)
+
+
+def test_figures_as_json(typed: Typed, tmp_path: Path) -> None:
+    """A test's figures have these names, and the curve starts where all issues are answered."""
+    (tmp_path / "test.jsonl").write_bytes(
+        as_lines([{"title": "How do I close the drawer?", "body": None, "label": "question"}])
+    )
+    answer = _learned(typed, "--test", "test.jsonl", "--format", "json")
+    document = answer.json()
+    assert 0 == answer.status
+    assert (1.0, "test", 1) == (
+        document["macro_f1"],
+        document["measured_on"],
+        document["issues"],
+    )
+    assert {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 1} == (
+        document["per_label"]["question"]
+    )
+    assert {"threshold": 0.0, "coverage": 1.0, "accuracy": 1.0} == document["coverage"][0]
+    assert {"bug", "feature", "question"} == set(document["confusion"])
+    assert "cross-validation" == document["cross_validation"]["measured_on"]
+    weights = read_weights((tmp_path / "weights.json").read_bytes())
+    assert weights.digest() == document["weights_digest"]
+
+
+def test_figures_for_people(typed: Typed) -> None:
+    """Without a test they are those of cross-validation; what speaks for a label is shown."""
+    answer = _learned(typed)
+    assert 0 == answer.status
+    lines = answer.out.splitlines()
+    assert "measured by cross-validation, 24 issues" == lines[0]
+    assert "macro F1 1.0000, accuracy 1.0000, all answered" == lines[1]
+    (spoken,) = [line for line in lines if line.startswith("question: ")]
+    assert "first: how do" in spoken
+    assert "step" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b'{"title": "t", "label": "x"}\n{"title": 1}\n', "issues.jsonl: line 2: title: must be"),
+        (b"", "issues.jsonl: has no issues"),
+        (b'{"title": "t", "label": "x"}\n', "issues.jsonl: has issues of one label only"),
+    ],
+)
+def test_a_file_that_cannot_be_used(typed: Typed, tmp_path: Path, data: bytes, said: str) -> None:
+    """It says what is wrong and what a line looks like, and shows no traceback."""
+    (tmp_path / "issues.jsonl").write_bytes(data)
+    answer = _learned(typed)
+    assert (2, "") == (answer.status, answer.out)
+    assert said in answer.err
+    assert "hint: " in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_a_file_that_is_not_there_or_cannot_be_written(typed: Typed) -> None:
+    """Both are said by name."""
+    answer = typed("learn", "none.jsonl")
+    assert (2, True) == (answer.status, "none.jsonl: cannot be read" in answer.err)
+    answer = typed("learn", "issues.jsonl", "--output", "none/weights.json")
+    assert (2, True) == (answer.status, "none/weights.json: cannot be written" in answer.err)
+
+
+def test_without_the_library(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever installed triage alone is told what to install."""
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    answer = _learned(typed)
+    assert 1 == answer.status
+    assert "pip install 'bounded-triage[learn]'" in answer.err
+
+
+def test_weights_are_shown_and_stored(typed: Typed, tmp_path: Path) -> None:
+    """They go into a database that is there, under their digest; again changes nothing."""
+    _learned(typed)
+    weights = read_weights((tmp_path / "weights.json").read_bytes())
+    assert (
+        weights.digest()
+        == typed("weights", "show", "weights.json", "--format", "json").json()["digest"]
+    )
+    assert weights.digest() in typed("weights", "show", "weights.json").out
+    answer = typed("weights", "store", "weights.json")
+    assert (1, True) == (answer.status, "there is no database" in answer.err)
+    typed("writes", "stop", "--create", "--reason", "makes a database")
+    for _ in range(2):
+        answer = typed("weights", "store", "weights.json", "--format", "json")
+        assert 0 == answer.status, answer.err
+        assert f"learned:{weights.digest()}" == answer.json()["model"]
+    assert (
+        f"TRIAGE_MODEL=learned:{weights.digest()}" in typed("weights", "store", "weights.json").out
+    )
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x80\x04K\x01.", b"{}", json.dumps({"labels": 1}).encode()]
+)
+def test_what_are_no_weights_is_refused(typed: Typed, tmp_path: Path, data: bytes) -> None:
+    """Nothing else is stored, whatever it is."""
+    (tmp_path / "weights.json").write_bytes(data)
+    answer = typed("weights", "store", "weights.json")
+    assert (2, "") == (answer.status, answer.out)
+    assert "weights" in answer.err
