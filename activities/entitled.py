@@ -52,6 +52,6 @@ async def why_not_entitled(
 
 def is_entitled(person: Person | None, voucher: Voucher, rules: Rules) -> bool:
     """Whether somebody is still who they were, a human, and of a right that the rules take."""
-    if person is None or person.id != voucher.person_id or not person.is_human:
+    if person is None or person.id != voucher.person_id or not person.may_answer:
         return False
     return person.right.value in rules.comment_rights

@@ -140,6 +140,7 @@ async def test_a_comment_s_approval_writes_once_its_author_s_rights_were_seen(de
         (replace(OCTOCAT, right=Right.TRIAGE), NOT_ENTITLED),
         (replace(OCTOCAT, id="1"), NOT_ENTITLED),
         (replace(OCTOCAT, is_human=False), NOT_ENTITLED),
+        (replace(OCTOCAT, is_us=True), NOT_ENTITLED),
         (TrackerRefused("forbidden", "no"), NOBODY_KNOWS),
     ],
 )

@@ -122,6 +122,7 @@ async def desk(world: World, tmp_path: Path) -> AsyncIterator[Desk]:
         github.api.people.rights[REPOSITORY, "octocat"] = ("maintain", "write")
         github.api.people.rights[REPOSITORY, "triager"] = ("triage", "read")
         github.api.people.rights[REPOSITORY, "eve"] = ("admin", "admin")
+        github.api.people.rights[REPOSITORY, "writer"] = ("admin", "admin")
         settings = Settings(
             tracker="github",
             github_base_url=github.control.api,
@@ -170,6 +171,7 @@ async def test_who_may_not_and_what_is_not_asked_is_refused_by_its_code(desk: De
     run, pending, subject = await desk.waiting()
     await desk.says(subject, pending, "stranger")
     await desk.says(subject, pending, "triager")
+    await desk.says(subject, pending, "writer")
     await desk.says(subject, pending, person_id="1")
     await desk.says(subject, pending, operation_id="op-1")
     await desk.says(subject, pending, version=pending.version + 1)
@@ -177,7 +179,7 @@ async def test_who_may_not_and_what_is_not_asked_is_refused_by_its_code(desk: De
     await desk.says(subject, pending, said_at=datetime.now(UTC) - timedelta(hours=2))
     await desk.says(replace(subject, number="9"), pending)
     assert {
-        "unauthorised": 3,
+        "unauthorised": 4,
         "not_pending": 1,
         "stale_version": 1,
         "early": 1,
@@ -185,11 +187,11 @@ async def test_who_may_not_and_what_is_not_asked_is_refused_by_its_code(desk: De
         "no_run": 1,
     } == desk.answering.refusals
     counts = await desk.answering.commands.counts()
-    assert 8 <= sum(number for name, number in counts.items() if name.startswith("refused/"))
+    assert 9 <= sum(number for name, number in counts.items() if name.startswith("refused/"))
     assert 0 == (await run.state()).refusals_total
     # The run itself knows the author, whatever rights they have.
     await desk.says(subject, pending, "eve")
-    assert 4 == desk.answering.refusals["unauthorised"]
+    assert 5 == desk.answering.refusals["unauthorised"]
     await desk.says(subject, pending, verdict=Verdict.REJECT)
     response = await run.response()
     assert (Status.REVIEW_REQUIRED, "approval_required") == (response.status, response.failure)

@@ -161,7 +161,7 @@ class Answering:
             raise _LaterError("tracker", pause) from None
         except TrackerError:
             raise _LaterError("tracker") from None
-        if person is None or person.id != held.person_id or not person.is_human:
+        if person is None or person.id != held.person_id or not person.may_answer:
             raise _NoError(RefusalCode.UNAUTHORISED.value)
         if person.right.value not in rules.comment_rights:
             raise _NoError(RefusalCode.UNAUTHORISED.value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 from triage.trackers.abilities import FetchedOwners, LabelEvent, OwnWrite, Removal
@@ -33,7 +34,7 @@ from triage.trackers.github_names import (
     issue_place,
     repository_place,
 )
-from triage.trackers.github_people import fetch_person
+from triage.trackers.github_people import fetch_person, own_login
 from triage.trackers.github_plan import Plan, keys_on, plan, presence, settled
 from triage.trackers.github_reads import ISSUE, NOT_AN_ISSUE, Reads, reading, talking, to_issue
 from triage.trackers.github_removal import OwnLabel, events_of, remove_own_label
@@ -75,6 +76,7 @@ class GitHubTracker:
         self._rights = rights
         self._app_id = app_id
         self._turns = _Turns(write_spacing_seconds)
+        self._own: str | None = None
 
     async def admit_issue(
         self,
@@ -207,7 +209,18 @@ class GitHubTracker:
         """
         place = repository_place(repository)
         async with talking(self._wire, self._rights.reads, place) as talk:
-            return await fetch_person(talk, place, login)
+            found = await fetch_person(talk, place, login)
+        if found is None or found.login.lower() != await self._own_login(place):
+            return found
+        return replace(found, is_us=True)
+
+    async def _own_login(self, place: Place) -> str:
+        """Return the account that writes, in small letters; empty for an App."""
+        who = self._rights.writes or self._rights.reads
+        if self._own is None:
+            async with talking(self._wire, who, place) as talk:
+                self._own = await own_login(talk, self._app_id)
+        return self._own
 
     async def repository(self, repository: str) -> ListedRepository:
         """Return a repository."""

@@ -14,6 +14,7 @@ from triage.trackers.base import TrackerRefused
 from triage.trackers.github_models import Permission, read
 from triage.trackers.github_names import Place
 from triage.trackers.github_reads import REPOSITORY
+from triage.trackers.github_removal import login_of
 from triage.trackers.github_wire import Conversation
 from triage.trackers.people import Person, Right
 
@@ -44,6 +45,21 @@ async def fetch_person(talk: Conversation, place: Place, login: str) -> Person |
     is_human = found.user.type == HUMAN
     user = found.user
     return Person(id=str(user.id), login=user.login, is_human=is_human, right=right_of(found))
+
+
+async def own_login(talk: Conversation, app_id: str | None) -> str:
+    """Return the account that a token belongs to, in small letters; empty if it is no person's.
+
+    Raises:
+        TrackerError: it cannot be said.
+    """
+    try:
+        return (await login_of(talk, app_id)).lower()
+    except TrackerRefused as error:
+        # A token of an installation has no account.
+        if error.code == "forbidden":
+            return ""
+        raise
 
 
 def right_of(found: Permission) -> Right:

@@ -27,12 +27,19 @@ class Person:
         login: the name.
         is_human: whether the tracker says that it is a person's account.
         right: what they may do in the repository that was asked about.
+        is_us: whether it is the account that our own writes are made with.
     """
 
     id: str
     login: str
     is_human: bool
     right: Right
+    is_us: bool = False
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether it is a person, and not ourselves."""
+        return self.is_human and not self.is_us
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fakes.faults import refused
 from tests.fakes.github_shapes import number_of
-from tests.unit.trackers.far_ends import GitHubEnd
+from tests.unit.trackers.far_ends import TOKEN, GitHubEnd
 from triage.trackers.base import TrackerUnavailable
 from triage.trackers.people import Right
 
@@ -57,3 +57,15 @@ async def test_whom_github_does_not_know_has_no_rights(end: GitHubEnd) -> None:
     await end.control.plan(refused(500, method="GET", path="collaborators"))
     with pytest.raises(TrackerUnavailable):
         await end.over_github.person(end.repository, "bob")
+
+
+async def test_we_are_nobody_who_decides(end: GitHubEnd, app_end: GitHubEnd) -> None:
+    """The account that writes is known as ours, and asked for once; an App is no person."""
+    for login, expected in ((TOKEN, True), ("bob", False), ("bob", False)):
+        found = await end.over_github.person(end.repository, login)
+        assert found is not None
+        assert (expected, not expected) == (found.is_us, found.may_answer)
+    assert 1 == len([r for r in await end.control.requests("GET") if r["path"] == "/user"])
+    found = await app_end.over_github.person(app_end.repository, "bob")
+    assert found is not None
+    assert found.may_answer
