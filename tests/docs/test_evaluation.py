@@ -98,8 +98,8 @@ def test_the_table_of_data_sets_names_each_key() -> None:
     assert {*WORDS, *(f"{kind}:NAME" for kind in EFFECT_KINDS)} == set(
         re.findall(r"`([^`]+)`", effects)
     )
-    [example] = [b.body for b in REFERENCE.blocks("json") if b.body.startswith('{"id"')]
-    assert 1 == len(parse_dataset(example.encode()))
+    [example] = REFERENCE.blocks("jsonl")
+    assert 1 == len(parse_dataset(example.body.encode()))
 
 
 def test_the_table_of_options_names_each() -> None:
