@@ -21,7 +21,7 @@ from triage.settings import Settings
 from triage.storage.documents import Document, DocumentKind, DocumentStore
 from triage.storage.engine import Store
 from triage.storage.schema import deliveries, requests
-from triage.web.serving import serve
+from triage.web.serving import Companions, serve
 
 SECRET: Final = "It's a Secret to Everybody"
 PREVIOUS: Final = "the one that was used before"
@@ -139,14 +139,19 @@ def hook_settings(home: Path, url: str, **changes: Any) -> Settings:  # noqa: AN
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Hook]:
-    """Serve on a free port, as `triage serve` does."""
+async def serving(
+    settings: Settings, companions: Companions | None = None
+) -> AsyncIterator[Hook]:
+    """Serve on a free port, as `triage serve` does; what runs beside it only if it is given."""
     ready = asyncio.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        task = asyncio.create_task(serve(settings, listening, ready.set))
+        task = asyncio.create_task(serve(settings, listening, ready.set, companions))
         waiting = asyncio.create_task(ready.wait())
         await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            waiting.cancel()
+            await task
         store = await Store.open(settings.database_url)
         try:
             async with httpx2.AsyncClient(timeout=30) as client:
