@@ -25,7 +25,7 @@ ROWS_HINT: Final = (
     "body and group may be left out"
 )
 INSTALL: Final = "pip install 'bounded-triage[learn]', or make setup in a clone"
-SHOWN_POINTS: Final = 4
+SHOWN_POINTS: Final = 5
 """Of the curve, every so many points are shown to people; JSON has all."""
 
 Document = dict[str, JsonValue]

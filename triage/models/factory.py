@@ -34,6 +34,7 @@ LoadClassifier = Callable[[str], Awaitable[Classifier | None]]
 
 MAX_ECHO_CHARS: Final = 60
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
+_WEIGHTS = re.compile(rf"{_DIGEST.pattern}(?::(.+))?")
 
 
 class UnknownModel(ValueError):  # noqa: N818 - the name says what happened
@@ -85,15 +86,18 @@ async def _recorded(argument: str, means: Means) -> ModelAdapter:
 
 
 async def _learned(argument: str, means: Means) -> ModelAdapter:
-    match = _DIGEST.fullmatch(argument)
+    match = _WEIGHTS.fullmatch(argument)
     if match is None:
         raise UnknownModel("model 'learned' needs the sha256 digest of its weights")
-    classifier = await means.load_classifier(f"sha256:{match[1]}")
+    digest, group = match.groups(default="")
+    classifier = await means.load_classifier(f"sha256:{digest}")
     if classifier is None:
         raise MissingScript(
             "no weights are stored under the digest of this learned model: triage weights store"
         )
-    return LearnedModel(classifier)
+    if group and group not in classifier.weights.groups:
+        raise UnknownModel("these weights have nothing of this group's own: leave it out")
+    return LearnedModel(classifier, group)
 
 
 async def _no_classifier(_digest: str) -> None:
@@ -131,7 +135,7 @@ _SPOKEN: Final = {OPENAI: "triage.models.llm_openai", ANTHROPIC: "triage.models.
 KINDS: Final[dict[str, ModelKind]] = {
     "rules": ModelKind("rules", _rules),
     "recorded": ModelKind("recorded:<digest>", _recorded),
-    "learned": ModelKind("learned:<digest>", _learned),
+    "learned": ModelKind("learned:<digest>[:GROUP]", _learned),
     OPENAI: ModelKind("openai:NAME", _behind_api(OPENAI)),
     ANTHROPIC: ModelKind("anthropic:NAME", _behind_api(ANTHROPIC)),
 }

@@ -24,18 +24,25 @@ TAUGHT_SECURITY: Final = "labelled issues like it"
 
 
 class LearnedModel:
-    """Triages an issue by weights that were learned; equal requests get equal answers."""
+    """Triages an issue by weights that were learned; equal requests get equal answers.
 
-    def __init__(self, classifier: Classifier) -> None:
+    Args:
+        classifier: what was learned.
+        group: whose own weights are added; without one, what all groups share decides.
+    """
+
+    def __init__(self, classifier: Classifier, group: str = "") -> None:
         self._classifier = classifier
+        self._group = group
         self.name = "learned"
-        self.revision = classifier.digest
+        self.revision = f"{classifier.digest}:{group}" if group else classifier.digest
 
     async def decide(self, request: ModelRequest) -> DecideResult:
         """Return a read, a review or a grounded final; without routes there is no legal answer."""
         if not request.routes:
             return DecideResult(outcome=DecideOutcome.INVALID, detail="the rules name no routes")
-        guess = self._classifier.guess(request.request.title, request.request.body)
+        issue = request.request
+        guess = self._classifier.guess(issue.title, issue.body, self._group)
         found = self._assessed(request, guess)
         grounds = f"what labelled issues taught ({guess.sure:.2f})"
         decision = answer(request, found, grounds)

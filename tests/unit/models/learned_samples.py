@@ -14,7 +14,10 @@ UNSURE: Final = {"odd": 0, "wish": 1, "why": 2, "leak": 3}
 
 
 def classifier(threshold: float | None = 0.8) -> Classifier:
-    """Return one that knows a label by a word in the title: some are sure signs, some are not."""
+    """Return one that knows a label by a word in the title: some are sure signs, some are not.
+
+    In the group ``acme/api``, a crash is asked for.
+    """
     rows = {word: _row(at, 9_000) for word, at in SURE.items()}
     rows |= {word: _row(at, 500) for word, at in UNSURE.items()}
     return Classifier(
@@ -26,6 +29,11 @@ def classifier(threshold: float | None = 0.8) -> Classifier:
             threshold=threshold,
             target_accuracy=0.9,
             shared=Layer(intercepts=(0, 0, 0, 0), features={Block.TITLE: rows}),
+            groups={
+                "acme/api": Layer(
+                    intercepts=(0, 0, 0, 0), features={Block.TITLE: {"crash": _row(1, 20_000)}}
+                )
+            },
             issues=4,
             data_digest=f"sha256:{'0' * 64}",
         )

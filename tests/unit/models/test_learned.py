@@ -125,6 +125,13 @@ def test_it_is_named_by_the_digest_of_its_weights() -> None:
     assert ("learned", known.digest) == (model.name, model.revision)
     with pytest.raises(MissingScript):
         build(f"learned:sha256:{'0' * 64}")
-    for name in ("learned", "learned:", "learned:weights.json"):
+    grouped = build(f"learned:{known.digest}:acme/api")
+    assert isinstance(grouped, LearnedModel)
+    assert f"{known.digest}:acme/api" == grouped.revision
+    found = play(grouped, issue("crash", "text", API)).decision
+    assert isinstance(found, FinalAnswer)
+    assert "feature" == found.route
+    other = f"learned:{known.digest}:acme/web"
+    for name in ("learned", "learned:", "learned:weights.json", other):
         with pytest.raises(UnknownModel):
             build(name)
