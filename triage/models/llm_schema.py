@@ -22,14 +22,25 @@ MAX_ARGUMENT: Final = 400
 MAX_CHOICES: Final = 200
 """Of routes and of labels: providers bound how many values a schema may list."""
 
+_ISSUE: Final = "issue_id"
 _NAME: Final[JsonValue] = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS}
 _REASON: Final[JsonValue] = {"type": "string", "minLength": 1, "maxLength": MAX_REASON}
 _EVIDENCE: Final[JsonValue] = {"type": "array", "items": _NAME, "maxItems": MAX_EVIDENCE}
 
 
+def offered(request: ModelRequest) -> tuple[ToolDescription, ...]:
+    """Return the tools that a model may ask for: those that read what it can name.
+
+    It is not told the issue's number, and has its text already.
+    """
+    return tuple(
+        tool for tool in request.tools if not tool.side_effect and _ISSUE not in tool.arguments
+    )
+
+
 def schema_of(request: ModelRequest) -> dict[str, JsonValue]:
     """Return the JSON Schema of an answer to this question."""
-    shapes: list[JsonValue] = [_call(tool) for tool in request.tools if not tool.side_effect]
+    shapes: list[JsonValue] = [_call(tool) for tool in offered(request)]
     route = _one_of(request.routes)
     shapes.append(
         _object(
@@ -66,7 +77,7 @@ def _one_of(names: tuple[str, ...]) -> JsonValue:
 
 
 def _call(tool: ToolDescription) -> JsonValue:
-    """Return the shape of a call; a model is offered those that read alone."""
+    """Return the shape of a call."""
     arguments = {name: _argument(kind) for name, kind in tool.arguments.items()}
     call = _object(
         call_id={"type": "string", "minLength": 1, "maxLength": 40},

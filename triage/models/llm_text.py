@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.models.base import ModelRequest, Observation
+from triage.models.llm_schema import offered
 from triage.models.rules_text import canonical, without_comments
 from triage.policy.redaction import redact, redact_value
 
@@ -49,9 +50,7 @@ def document(request: ModelRequest) -> str:
         "routes": list(request.routes),
         "labels": list(request.labels),
         "tools": [
-            tool.model_dump(mode="json", exclude={"side_effect"})
-            for tool in request.tools
-            if not tool.side_effect
+            tool.model_dump(mode="json", exclude={"side_effect"}) for tool in offered(request)
         ],
     }
     text = canonical_json(value).decode("ascii")

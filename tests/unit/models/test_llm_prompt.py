@@ -139,6 +139,13 @@ def test_many_paths_and_much_evidence_are_bounded() -> None:
     assert len(document(request)) < OBSERVED_BYTES + 5_000
 
 
+def test_only_tools_that_read_are_offered() -> None:
+    """Neither the write nor what wants the issue's number, which a model is not told."""
+    names = [tool["name"] for tool in _data(_request())["tools"]]
+    assert ["lookup_component_owner", "search_triage_policy"] == names
+    assert "read_issue" not in str(schema_of(_request()))
+
+
 def test_the_system_part_holds_nothing_of_a_run() -> None:
     """It is the file to the letter, whose digest is on record, and names no rule and no issue."""
     assert prompt_digest().startswith("sha256:")
