@@ -67,10 +67,22 @@ def _told(answer: Ownership, rule: OwnerRule, fetched: FetchedOwners) -> dict[st
     if answer.reason is not None:
         value["reason"] = answer.reason.value
     if answer.owners:
-        value["owner"] = answer.owners[0]
-        value["owners"] = list(answer.owners[:MAX_LIST_ITEMS])
+        value |= _owners(answer, fetched)
         value["allowed_labels"] = list(rule.allowed_labels)
     return value
+
+
+def _owners(answer: Ownership, fetched: FetchedOwners) -> dict[str, JsonValue]:
+    """Return who owns a path: its owner is the first one that the tracker does not disown."""
+    owners = answer.owners[:MAX_LIST_ITEMS]
+    lost = [owner for owner in owners if fetched.is_unresolved(answer.line, owner)]
+    value: dict[str, JsonValue] = {
+        "owners": list(owners),
+        "unresolved": list(lost),
+        "owners_checked": fetched.unresolved is not None,
+    }
+    known = [owner for owner in owners if owner not in lost]
+    return value | {"owner": known[0]} if known else value
 
 
 def _unknown(path: str, reason: str) -> dict[str, JsonValue]:

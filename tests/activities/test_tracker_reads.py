@@ -16,7 +16,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.reads import read_activities
 from activities.services import Services
 from tests.activities.test_run_context import pin
-from tests.fakes.faults import Fault, rate_limited
+from tests.fakes.faults import Fault, rate_limited, refused
 from tests.fakes.github_people import Caller
 from tests.fakes.github_shapes import head
 from tests.unit.trackers.far_ends import (
@@ -116,6 +116,32 @@ async def test_an_owner_has_file_commit_and_line(far: Far) -> None:
     )
     ref, _ = await far.ask.owner("docs/x.md")
     assert ("@Ann", f"CODEOWNERS@{SHA}#L3") == (ref.facts["owner"], ref.locator)
+
+
+async def test_an_owner_whom_github_does_not_know_is_marked_and_not_named(far: Far) -> None:
+    """A team that was deleted is left out; where it was the only one, nobody is named."""
+    far.has(FILE)
+    far.end.github.api.unknown_owners = {"@acme/all", "@Ann"}
+    ref, content = await far.ask.owner("backend/api.py")
+    assert ("@eve", ["@acme/all"], True) == (
+        ref.facts["owner"],
+        content["unresolved"],
+        content["owners_checked"],
+    )
+    ref, content = await far.ask.owner("docs/x.md")
+    assert ("owned", ["@Ann"], False) == (
+        content["status"],
+        content["unresolved"],
+        "owner" in ref.facts,
+    )
+
+
+async def test_a_server_that_does_not_check_owners_is_told(far: Far) -> None:
+    """An Enterprise server of before has no such answer: the owners stand, unchecked."""
+    far.has(FILE)
+    await far.end.control.plan(refused(404, method="GET", path="/codeowners/errors$", times=0))
+    ref, content = await far.ask.owner("docs/x.md")
+    assert ("@Ann", False) == (ref.facts["owner"], content["owners_checked"])
 
 
 async def test_what_a_line_says_nobody_owns_has_no_owner(far: Far) -> None:

@@ -46,6 +46,7 @@ class GitHubApi(TrackerApi):
         prefix: in front of every path, as on an Enterprise server.
         is_compressing: whether answers are compressed.
         request_id: what every request is called in its answer; each has its own while it is empty.
+        unknown_owners: whom CODEOWNERS files name, and who are nobody.
         breaches: each way in which a question or an answer was not as GitHub describes it.
         seen: the headers of every request, in order.
     """
@@ -60,6 +61,7 @@ class GitHubApi(TrackerApi):
         self.prefix = ""
         self.is_compressing = False
         self.request_id = ""
+        self.unknown_owners: set[str] = set()
         self.breaches: list[str] = []
         self.seen: list[dict[str, str]] = []
 
@@ -111,6 +113,9 @@ class GitHubApi(TrackerApi):
                 return _page(request, repository, shown)
             case ["commits"]:
                 return self._with("contents", caller, [shapes.commit(repository)])
+            case ["codeowners", "errors"]:
+                errors = shapes.unknown_owners(self.files, repository, self.unknown_owners)
+                return self._with("contents", caller, {"errors": errors})
             case ["contents", *path]:
                 return self._file(request, caller, repository, "/".join(path))
             case ["issues", number, *what]:

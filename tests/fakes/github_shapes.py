@@ -262,3 +262,26 @@ def ids_of_labels(entries: list[Entry]) -> dict[tuple[str, str], int]:
             case _:
                 pass
     return ids
+
+
+def unknown_owners(
+    files: Mapping[tuple[str, str], object], repository: str, unknown: set[str]
+) -> list[Shape]:
+    """Return what GitHub says of owners in a CODEOWNERS file that are nobody."""
+    path = ".github/CODEOWNERS"
+    data = files.get((repository, path))
+    lines = data.decode(errors="replace").split("\n") if isinstance(data, bytes) else []
+    return [
+        {
+            "line": number,
+            "column": line.index(word) + 1,
+            "kind": "Unknown owner",
+            "source": line,
+            "suggestion": f"make sure {word} exists and has write access to the repository",
+            "message": f"Unknown owner on line {number}: make sure {word} exists",
+            "path": path,
+        }
+        for number, line in enumerate(lines, start=1)
+        for word in line.split()[1:]
+        if word in unknown
+    ]

@@ -26,6 +26,7 @@ OPERATIONS: Final = (
     ("GET", REPOSITORY + "/labels"),
     ("GET", REPOSITORY + "/commits"),
     ("GET", REPOSITORY + "/contents/{path}"),
+    ("GET", REPOSITORY + "/codeowners/errors"),
     ("GET", REPOSITORY + "/installation"),
     ("POST", "/app/installations/{installation_id}/access_tokens"),
     ("GET", "/app"),

@@ -25,11 +25,19 @@ class FetchedOwners:
         owners: the file, read; of a repository without one, nobody owns anything.
         path: where it is in the repository; None if there is none.
         sha: the commit that it was read from.
+        unresolved: line and name of each owner whom the tracker does not know, or who may not
+            write; a line alone stands for all of its owners. None where the tracker does not say.
     """
 
     owners: CodeOwners
     path: str | None
     sha: str
+    unresolved: frozenset[tuple[int, str]] | None = None
+
+    def is_unresolved(self, line: int | None, owner: str) -> bool:
+        """Whether the tracker says that it does not know an owner of a line."""
+        found = self.unresolved or frozenset()
+        return line is not None and not found.isdisjoint({(line, ""), (line, owner.casefold())})
 
 
 @runtime_checkable

@@ -15,13 +15,15 @@ from pydantic import JsonValue
 from triage.policy.codeowners import FILE_NAME, CodeOwners, parse_codeowners
 from triage.trackers.abilities import FetchedOwners as FetchedOwners
 from triage.trackers.base import TrackerRefused, TrackerUnavailable
-from triage.trackers.github_models import COMMITS, ContentFile, read, read_list
+from triage.trackers.github_models import COMMITS, ContentFile, OwnersReport, read, read_list
 from triage.trackers.github_names import Place
 from triage.trackers.github_reads import REPOSITORY
 from triage.trackers.github_wire import Conversation
 
 PLACES: Final = (f".github/{FILE_NAME}", FILE_NAME, f"docs/{FILE_NAME}")
 """Where GitHub looks, in this order; the first one counts."""
+UNKNOWN_OWNER: Final = "Unknown owner"
+"""How GitHub calls an owner that does not exist, or may not write."""
 NOT_THE_FILE: Final = 1
 """A size that no content has, of what is there and is no file: who owns a path is unknown."""
 
@@ -44,7 +46,8 @@ async def fetch_owners(talk: Conversation, place: Place) -> FetchedOwners:
     for path in PLACES:
         owners = await _file(talk, place, path, sha)
         if owners is not None:
-            return FetchedOwners(owners=owners, path=path, sha=sha)
+            unresolved = await _unresolved(talk, place, sha)
+            return FetchedOwners(owners=owners, path=path, sha=sha, unresolved=unresolved)
     return FetchedOwners(owners=parse_codeowners(b""), path=None, sha=sha)
 
 
@@ -57,6 +60,19 @@ async def _file(talk: Conversation, place: Place, path: str, sha: str) -> CodeOw
             return None
         raise
     return _owners(reply.value)
+
+
+async def _unresolved(
+    talk: Conversation, place: Place, sha: str
+) -> frozenset[tuple[int, str]] | None:
+    """Return the owners that GitHub does not know, by line; None if it does not say."""
+    names = {**place.variables, "ref": sha}
+    try:
+        reply = await talk.get(REPOSITORY + "/codeowners/errors{?ref}", names)
+    except TrackerRefused:
+        return None
+    found = read(OwnersReport, reply.value, writing=False).errors
+    return frozenset((x.line, x.owner.casefold()) for x in found if x.kind == UNKNOWN_OWNER)
 
 
 def _owners(value: JsonValue) -> CodeOwners:

@@ -122,6 +122,26 @@ class ContentFile(_Answer):
     content: str = ""
 
 
+class OwnersError(_Answer):
+    """Something that GitHub finds wrong in a CODEOWNERS file; lines and columns count from 1."""
+
+    line: int
+    column: int
+    kind: str
+    source: str | None = None
+
+    @property
+    def owner(self) -> str:
+        """The word that it is about; empty if that cannot be told."""
+        return next(iter((self.source or "")[max(self.column - 1, 0) :].split()), "")
+
+
+class OwnersReport(_Answer):
+    """What GitHub finds wrong in a CODEOWNERS file."""
+
+    errors: list[OwnersError]
+
+
 class Collaborator(_Answer):
     """Somebody with rights in a repository; `type` is ``User`` for a person."""
 

@@ -33,6 +33,7 @@ READ_AS: Final[dict[str, Any]] = {
     "GET /repos/{owner}/{repo}/labels": models.LABELS,
     "GET /repos/{owner}/{repo}/commits": models.COMMITS,
     "GET /repos/{owner}/{repo}/contents/{path}": models.ContentFile,
+    "GET /repos/{owner}/{repo}/codeowners/errors": models.OwnersReport,
     "GET /repos/{owner}/{repo}/installation": models.Installation,
     GRANT: models.Grant,
     "GET /app": models.OwnApp,
