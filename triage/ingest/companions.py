@@ -26,7 +26,7 @@ from triage.trackers.factory import open_trackers
 from triage.trackers.listing import ListsIssues
 from triage.trackers.people import KnowsPeople
 from triage.web.requests import SOURCE
-from triage.web.serving import House, connect
+from triage.web.serving import House
 
 ANSWER_PERIOD_SECONDS: Final = 5.0
 """Between two looks for answers that another process left."""
@@ -74,7 +74,7 @@ async def companions(settings: Settings, house: House) -> AsyncIterator[None]:
     tracker = open_trackers(settings, house.store).get(settings.tracker)
     tasks: list[Awaitable[None]] = []
     if (key := service_key(settings)) is not None:
-        answering = _answering(settings, house.store, tracker, key)
+        answering = _answering(settings, house, tracker, key)
         period = ANSWER_PERIOD_SECONDS
         tasks.append(rounds(answering.carry_all, "answers", period, house.heard))
     if settings.poll_repositories:
@@ -105,16 +105,16 @@ def poller(settings: Settings, store: Store, admission: Admission, tracker: obje
     return Polling(tracker=tracker, tracker_name=settings.tracker, store=store, admission=admission)
 
 
-def _answering(settings: Settings, store: Store, tracker: object, key: SigningKey) -> Answering:
+def _answering(settings: Settings, house: House, tracker: object, key: SigningKey) -> Answering:
     if not isinstance(tracker, KnowsPeople):
         raise SettingsError(
             f"TRIAGE_SERVICE_KEY: the tracker {settings.tracker} cannot say who may do what;"
             " set TRIAGE_TRACKER to github"
         )
     return Answering(
-        commands=Commands(store),
-        documents=DocumentStore(store),
-        connect=lambda: connect(settings),
+        commands=Commands(house.store),
+        documents=DocumentStore(house.store),
+        connect=house.starter.reached,
         tracker=tracker,
         tracker_name=settings.tracker,
         key=key,

@@ -111,7 +111,7 @@ async def open_house(
         starter = Starter(
             Outbox(store, lease_seconds),
             DocumentStore(store),
-            lambda: connect(settings),
+            lambda: _connect(settings),
             settings.task_queue,
         )
         heard = asyncio.Event()
@@ -196,13 +196,7 @@ def _config(app: Starlette) -> uvicorn.Config:
     )
 
 
-async def connect(settings: Settings) -> Client:
-    """Reach the server, or say within seconds that it cannot be reached.
-
-    Raises:
-        ServerUnreachable: it does not answer.
-        SettingsError: the settings do not fit it.
-    """
+async def _connect(settings: Settings) -> Client:
     client = await connection.connect(settings)
     connection.check_storage_is_reachable(settings, client)
     return client

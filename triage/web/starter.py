@@ -91,7 +91,7 @@ class Starter:
     async def start_all(self) -> bool:
         """Start everything that is due; False if the server does not answer."""
         try:
-            await self._reached()
+            await self.reached()
         except (ServerUnreachable, SettingsError) as error:
             # Nothing is held meanwhile, so a newer text can still replace an older one.
             if (told := str(error)) != self._told:
@@ -118,7 +118,13 @@ class Starter:
         except TimeoutError:
             return
 
-    async def _reached(self) -> Client:
+    async def reached(self) -> Client:
+        """Return the one client of this process, connected when it is first wanted.
+
+        Raises:
+            ServerUnreachable: the server does not answer.
+            SettingsError: the settings do not fit it.
+        """
         if self._client is None:
             self._client = await self._connect()
         return self._client
@@ -130,7 +136,7 @@ class Starter:
             await self._give_up(held, "content_gone")
             return True
         try:
-            await self._send(await self._reached(), held, inputs)
+            await self._send(await self.reached(), held, inputs)
         except (ServerUnreachable, SettingsError):
             return await self._wait(held, "unreachable")
         except RPCError as error:
