@@ -36,6 +36,7 @@ from triage.storage.ledger import Ledger
 from triage.storage.outbox import Outbox
 from triage.storage.schema_intake import commands
 from triage.trackers.github_setup import open_github
+from triage.web.flood import Flood
 
 REPOSITORY = "acme/shop"
 NUMBERS = count(100)
@@ -231,3 +232,14 @@ async def test_an_answer_waits_for_whoever_is_away(desk: Desk) -> None:
     store._offset -= timedelta(minutes=2)
     assert "accepted" == await desk.became(subject)
     assert Status.COMPLETED is (await run.response()).status
+
+
+async def test_whoever_answers_again_and_again_is_asked_about_seldom(desk: Desk) -> None:
+    """A stranger's orders wait, and use up nothing of what GitHub lets us ask."""
+    _, pending, subject = await desk.waiting()
+    desk.answering = replace(desk.answering, pace=Flood(1))
+    await desk.says(subject, pending, "stranger", comment_id=f"{subject.number}-first")
+    await desk.says(subject, pending, "stranger", comment_id=f"{subject.number}-second")
+    assert "waiting" == await desk.became(subject)
+    asked = await desk.github.control.requests("GET")
+    assert 1 == len([r for r in asked if "stranger" in r["path"]])

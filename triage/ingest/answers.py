@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -40,11 +40,14 @@ from triage.storage.commands import MAX_AGE, Commands, HeldCommand
 from triage.storage.documents import Document, DocumentKind, DocumentStore
 from triage.trackers.base import TrackerError, TrackerRefused, TrackerUnavailable
 from triage.trackers.people import KnowsPeople, Person
+from triage.web.flood import Flood
 
 LIFETIME: Final = timedelta(minutes=5)
 PAUSE_SECONDS: Final = 10.0
 """After an attempt that could not be finished."""
 MAX_PAUSE_SECONDS: Final = 300.0
+ANSWERS_A_MINUTE: Final = 10
+"""Of one person: who may not decide must not use up what the tracker lets us ask."""
 NOT_PENDING: Final = RefusalCode.NOT_PENDING.value
 
 _SHARED: Final = ""
@@ -81,6 +84,8 @@ class Answering:
         tracker: says who somebody is and what they may do.
         tracker_name: what operations and keys call it.
         key: may vouch for the tracker's people.
+        refusals: counts what did not count, by its code.
+        pace: for how many answers of one person the tracker is asked in a minute.
     """
 
     commands: Commands
@@ -90,6 +95,7 @@ class Answering:
     tracker_name: str
     key: SigningKey
     refusals: Counter[str]
+    pace: Flood = field(default_factory=lambda: Flood(ANSWERS_A_MINUTE))
 
     async def carry_all(self) -> None:
         """Carry everything on that is due.
@@ -132,6 +138,8 @@ class Answering:
         handle = await self._run(held.workflow_id)
         state = await _state_of(handle)
         pending = _pending(held, state)
+        if wait := self.pace.wait_for(held.person_id):
+            raise _LaterError("pace", wait)
         person = await self._person(held, await self._rules(state))
         review = await self._signed(held, handle, pending, person)
         await _send(handle, review, held.command_key)
