@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from triage.models.factory import KINDS, known_names
 from triage.models.llm_setup import PROVIDERS, endpoint_of
 from triage.models.prices import PricesError, load_prices
-from triage.settings import Settings, SettingsError
+from triage.settings import Role, Settings, SettingsError
 
 
 def check_supported(settings: Settings) -> None:
@@ -29,7 +29,8 @@ def _problems(settings: Settings) -> Iterator[str]:
     if settings.model.partition(":")[0] not in KINDS:
         yield f"TRIAGE_MODEL: is not built in yet; set it to one of {known_names()}"
     provider = settings.model.partition(":")[0]
-    if provider in PROVIDERS and not endpoint_of(settings, provider).is_usable:
+    asks = provider in PROVIDERS and Role.DECIDE in settings.roles
+    if asks and not endpoint_of(settings, provider).is_usable:
         yield f"TRIAGE_MODEL_API_KEY: {provider}'s models need a key; set it to that of the API"
     try:
         load_prices(settings.model_prices)

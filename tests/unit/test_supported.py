@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.settings import Settings, SettingsError
+from triage.settings import Role, Settings, SettingsError
 from triage.supported import check_supported
 
 
@@ -22,10 +22,20 @@ def test_the_defaults_are_supported() -> None:
     check_supported(Settings())
 
 
-def test_what_is_not_built_in_is_refused() -> None:
-    """A model that is only planned is refused with what there is."""
-    with pytest.raises(SettingsError, match="TRIAGE_MODEL: is not built in yet"):
+def test_a_model_without_its_key_is_refused() -> None:
+    """A worker that decides needs it; one that only writes asks no model, and gets no key."""
+    with pytest.raises(SettingsError, match="TRIAGE_MODEL_API_KEY: openai's models need a key"):
         check_supported(Settings(model="openai:gpt"))
+    check_supported(Settings(model="openai:gpt", roles=(Role.WRITE,)))
+    check_supported(Settings(model="openai:gpt", model_base_url="http://localhost:8080/v1"))
+
+
+def test_a_file_of_prices_that_is_none_is_refused(tmp_path: Path) -> None:
+    """No call is charged by a guess."""
+    prices = tmp_path / "prices.toml"
+    prices.write_text("version = 1")
+    with pytest.raises(SettingsError, match="TRIAGE_MODEL_PRICES: the file of prices is not one"):
+        check_supported(Settings(model_prices=prices))
 
 
 GITHUB: dict[str, tuple[dict[str, str], str]] = {
