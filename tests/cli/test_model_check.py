@@ -21,6 +21,10 @@ CASES: dict[str, tuple[dict[str, str], list[tuple[str, str]]]] = {
         {"model": "anthropic:claude-sonnet-5"},
         [("fail", "anthropic:claude-sonnet-5: there is no key for it")],
     ),
+    "no worker that asks": (
+        {"model": "anthropic:claude-sonnet-5", "roles": "write"},
+        [("ok", "none is asked")],
+    ),
     "a key for another": (
         {"model": "openai:gpt-5-mini", "anthropic_api_key": KEY},
         [("fail", "openai:gpt-5-mini: there is no key for it")],

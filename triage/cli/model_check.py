@@ -16,7 +16,7 @@ from triage.models.prices import PricesError
 from triage.policy.rules_file import RulesFileError
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.rules_place import RulesPlace
-from triage.settings import Settings
+from triage.settings import Role, Settings
 
 NAME: Final = "model"
 _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -24,6 +24,9 @@ _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def check(settings: Settings) -> Iterator[Finding]:
     """Yield what there is to say about the model, and about those that are asked after it."""
+    if Role.DECIDE not in settings.roles:
+        yield Finding(NAME, Level.OK, "none is asked: TRIAGE_ROLES lets workers write alone")
+        return
     try:
         setup = LlmSetup.of(settings)
     except PricesError as error:
