@@ -256,22 +256,26 @@ async def test_a_label_that_changed_after_it_was_shown_is_a_conflict(far: Far, h
         result = await far.write(request)
         assert WriteOutcome.CONFLICT is result.outcome
         assert how in result.detail
-    assert S.CANCELLED is (await far.record(request)).state
+    record = await far.record(request)
+    assert (S.CANCELLED, 0) == (record.state, record.dispatches)
     assert [] == await far.end.control.requests("POST")
 
 
 async def test_a_label_that_changes_in_the_last_moment_is_a_conflict(far: Far) -> None:
     """Also after our last look: the tracker compares once more, right before the request."""
     request = await far.pinned("bug")
-    await far.end.control.plan(Fault(method="GET", path="/labels$", skip=1, after_ms=300))
+    before = len(await far.end.control.requests("GET"))
+    # The third look at the issue is the tracker's own, before it looks at the labels again.
+    await far.end.control.plan(Fault(method="GET", path="/issues/101$", skip=2, after_ms=300))
     writing = asyncio.create_task(far.write(request))
-    # After the last look's inventory; the write's own looks begin with the issue again.
-    await far.end.control.requested("GET", count=6)
+    await far.end.control.requested("GET", count=before + 5)
     await far.end.remakes("bug")
     result = await writing
-    assert (WriteOutcome.CONFLICT, S.CANCELLED) == (
+    record = await far.record(request)
+    assert (WriteOutcome.CONFLICT, S.CANCELLED, 1) == (
         result.outcome,
-        (await far.record(request)).state,
+        record.state,
+        record.dispatches,
     )
     assert () == (await issue_of(far.end)).labels
 
