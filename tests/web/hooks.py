@@ -139,9 +139,7 @@ def hook_settings(home: Path, url: str, **changes: Any) -> Settings:  # noqa: AN
 
 
 @asynccontextmanager
-async def serving(
-    settings: Settings, companions: Companions | None = None
-) -> AsyncIterator[Hook]:
+async def serving(settings: Settings, companions: Companions | None = None) -> AsyncIterator[Hook]:
     """Serve on a free port, as `triage serve` does; what runs beside it only if it is given."""
     ready = asyncio.Event()
     with socket.create_server(("127.0.0.1", 0)) as listening:

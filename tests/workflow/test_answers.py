@@ -40,6 +40,12 @@ from triage.web.flood import Flood
 
 REPOSITORY = "acme/shop"
 NUMBERS = count(100)
+RIGHTS = {
+    "octocat": ("maintain", "write"),
+    "triager": ("triage", "read"),
+    "eve": ("admin", "admin"),
+    "writer": ("admin", "admin"),
+}
 
 
 @dataclass
@@ -120,10 +126,7 @@ async def desk(world: World, tmp_path: Path) -> AsyncIterator[Desk]:
     ring.change(lambda _: Keyring.of([entry]))
     async with serving_github(tmp_path / "commits.jsonl") as github:
         await github.control.define_labels(REPOSITORY, ["bug", "component:api"])
-        github.api.people.rights[REPOSITORY, "octocat"] = ("maintain", "write")
-        github.api.people.rights[REPOSITORY, "triager"] = ("triage", "read")
-        github.api.people.rights[REPOSITORY, "eve"] = ("admin", "admin")
-        github.api.people.rights[REPOSITORY, "writer"] = ("admin", "admin")
+        github.api.people.rights |= {(REPOSITORY, who): right for who, right in RIGHTS.items()}
         settings = Settings(
             tracker="github",
             github_base_url=github.control.api,
