@@ -125,11 +125,23 @@ class Spending:
 
     async def purge(self, before: datetime, limit: int = 500) -> int:
         """Remove calls and accounts that are older than `before`; return how many rows went."""
-        removed = 0
+        return sum(
+            [await self._purge(table, before, limit) for table in (model_calls, spending_accounts)]
+        )
+
+    async def _purge(self, table: Table, before: datetime, limit: int) -> int:
+        keys = [*table.primary_key.columns]
+        old = select(*keys).where(table.c.created_at < before).limit(limit)
+        async with self._store.read() as connection:
+            rows = (await connection.execute(old)).all()
+        if not rows:
+            # Nearly always: whoever wants to write does not wait for this.
+            return 0
         async with self._store.write() as connection:
-            for table in (model_calls, spending_accounts):
-                removed += await _purge(connection, table, before, limit)
-        return removed
+            for row in rows:
+                mine = and_(*(key == value for key, value in zip(keys, row, strict=True)))
+                await connection.execute(delete(table).where(mine))
+        return len(rows)
 
 
 def _day(now: datetime) -> str:
@@ -185,13 +197,3 @@ def _row(call: Call, account: Account, wanted: Usage, now: datetime) -> dict[str
         "created_at": now,
         "updated_at": now,
     }
-
-
-async def _purge(connection: AsyncConnection, table: Table, before: datetime, limit: int) -> int:
-    keys = [*table.primary_key.columns]
-    old = select(*keys).where(table.c.created_at < before).limit(limit)
-    rows = (await connection.execute(old)).all()
-    for row in rows:
-        mine = and_(*(key == value for key, value in zip(keys, row, strict=True)))
-        await connection.execute(delete(table).where(mine))
-    return len(rows)
