@@ -22,6 +22,8 @@ COMMANDS = [
     "edit",
     "issues",
     "keys",
+    "learn",
+    "weights",
     "operations",
     "undo",
     "outcomes",
