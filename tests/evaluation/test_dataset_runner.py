@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.evaluation.cases import REQUEST, read_owner
+from tests.unit.models.learned_samples import classifier
 from triage.evaluation import dataset_runner
 from triage.evaluation.configuration import Configuration, ConfigurationError
 from triage.evaluation.dataset import Dataset, parse_dataset, read_dataset
@@ -22,6 +23,9 @@ from triage.models.factory import UnknownModel
 from triage.policy.rules_file import RulesFileError
 from triage.resources import fixtures_path
 from triage.settings import Settings
+from triage.storage.documents import SHARED, DocumentKind, DocumentStore
+from triage.storage.engine import Store
+from triage.storage.migrate import upgrade
 
 REPORT = Path(__file__).parents[2] / "docs" / "reports" / "evaluation.json"
 RULES = Configuration()
@@ -118,3 +122,34 @@ def test_a_comparison_changes_the_model_or_the_rules() -> None:
     """What ends in .toml is a rules file; reports name it without its folder."""
     assert "anthropic:x" == RULES.other("anthropic:x").name
     assert "rules under strict.toml" == RULES.other("some/strict.toml").name
+
+
+async def _stored(settings: Settings, body: bytes) -> str:
+    """Put weights into a user's database, as `triage weights store` does."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    await upgrade(settings.database_url)
+    store = await Store.open(settings.database_url)
+    try:
+        return await DocumentStore(store).put(SHARED, DocumentKind.WEIGHTS, body)
+    finally:
+        await store.close()
+
+
+async def test_learned_weights_are_lent_by_the_workers_database(tmp_path: Path) -> None:
+    """A model that was learned is evaluated like any other; one that is not stored is told."""
+    home = Settings(home=tmp_path)
+    digest = await _stored(home, classifier().weights.body())
+    learned = Configuration(f"learned:{digest}")
+    await learned.check(home)
+    assert {digest: classifier().weights.body()} == await learned.lent(home)
+    assert {} == await RULES.lent(home)
+    with pytest.raises(UnknownModel, match="no weights are stored"):
+        await Configuration("learned:sha256:" + "0" * 64).check(home)
+    rules = tmp_path / "rules.toml"
+    rules.write_text(f'[policy]\nsecond_opinion = "sha256:{"0" * 64}"\n', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="second opinion are not stored"):
+        await RULES.other(str(rules)).check(home)
+    nowhere = Settings(home=tmp_path / "nowhere")
+    with pytest.raises(UnknownModel, match="no weights are stored"):
+        await learned.check(nowhere)
+    assert not nowhere.home.exists()

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from triage.evaluation import lending
 from triage.evaluation.fixture import printable, shown
+from triage.models.classifier import Classifier
 from triage.models.factory import build_model
 from triage.models.llm_setup import PROVIDERS, LlmSetup
+from triage.policy.rules import Rules
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.rules_place import RulesPlace
 from triage.settings import Settings
@@ -72,17 +75,50 @@ class Configuration:
         Raises:
             UnknownModel: no model goes by the name, or it cannot be asked.
             RulesFileError: the rules cannot be used.
-            ConfigurationError: it names recorded decisions, which are in the data set or nowhere.
+            ConfigurationError: it names recorded decisions, which are in the data set or nowhere,
+                or weights that are not stored.
+            StorageError: the database that has weights cannot be used.
         """
         if self.model.partition(":")[0] == "recorded":
             raise ConfigurationError(
                 "recorded decisions come from the data set: name another model"
             )
-        await build_model(self.model, load_script=_no_script, llm=LlmSetup.of(settings))
-        if self.rules is not None:
-            if not self.rules.is_file():
-                raise ConfigurationError(f"{shown(self.rules)}: no such file")
-            RulesPlace(self.rules).read(BUILTIN_TOOLS)
+        if self.rules is not None and not self.rules.is_file():
+            raise ConfigurationError(f"{shown(self.rules)}: no such file")
+        rules, lent = self.written(), await self.lent(settings)
+
+        async def classifier(digest: str) -> Classifier | None:
+            return lending.classifier_of(lent.get(digest))
+
+        for model in self._models(rules):
+            await build_model(
+                model,
+                load_script=_no_script,
+                llm=LlmSetup.of(settings),
+                load_classifier=classifier,
+            )
+        if rules and rules.second_opinion and await classifier(rules.second_opinion) is None:
+            raise ConfigurationError("the weights of the rules' second opinion are not stored")
+
+    def written(self) -> Rules | None:
+        """Return the rules that are named.
+
+        Raises:
+            RulesFileError: they cannot be used.
+        """
+        return None if self.rules is None else RulesPlace(self.rules).read(BUILTIN_TOOLS).rules
+
+    async def lent(self, settings: Settings) -> dict[str, bytes]:
+        """Return the weights that it needs, from the user's database.
+
+        Raises:
+            StorageError: that cannot be used.
+        """
+        rules = self.written()
+        return await lending.lend(settings, lending.wanted(self._models(rules), rules))
+
+    def _models(self, rules: Rules | None) -> tuple[str, ...]:
+        return (self.model, *(rules.fallback_models if rules else ()))
 
     def kept(self, settings: Settings) -> dict[str, object]:
         """Return the settings that its worker needs beside those that every evaluation has."""

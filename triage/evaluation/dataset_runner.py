@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
@@ -27,9 +26,9 @@ from triage.evaluation.execution import (
     why,
 )
 from triage.evaluation.judging import Judged, Ran, judge, judge_lost
+from triage.evaluation.lending import borrow
 from triage.evaluation.stack import own_stack
-from triage.policy.tools import BUILTIN_TOOLS
-from triage.rules_place import RulesPlace
+from triage.policy.rules import Rules
 from triage.settings import Settings
 from triage.storage.acceptances import NOBODY_YET, Acceptances
 from triage.storage.documents import DocumentStore
@@ -66,7 +65,13 @@ async def evaluate_dataset(
         ServerUnreachable: the configured server cannot be used.
         EmbeddedError: a server or worker did not start, or ended.
     """
+    lent = await configuration.lent(settings)
     async with own_stack(settings, "eval", configuration.kept(settings)) as stack:
+        store = await Store.open(stack.settings.database_url)
+        try:
+            await borrow(DocumentStore(store), lent.values())
+        finally:
+            await store.close()
         main = evaluate_on(stack.client, dataset, configuration, stack.settings, progress, at_once)
         return await stack.run(main)
 
@@ -86,8 +91,8 @@ async def evaluate_on(
     """
     store = await Store.open(settings.database_url)
     try:
-        if configuration.rules is not None:
-            await _accept(store, configuration.rules)
+        if (rules := configuration.written()) is not None:
+            await _accept(store, rules)
         asks = configuration.asks_a_provider
         seconds = PROVIDER_CASE_SECONDS if asks else CASE_SECONDS
         bench = _Bench(client, DocumentStore(store), settings.task_queue, configuration, seconds)
@@ -97,9 +102,8 @@ async def evaluate_on(
         await store.close()
 
 
-async def _accept(store: Store, file: Path) -> None:
+async def _accept(store: Store, rules: Rules) -> None:
     """Let the rules that are evaluated be in force in this database, which nobody else uses."""
-    rules = RulesPlace(file).read(BUILTIN_TOOLS).rules
     await Acceptances(store).accept(rules, replaces=NOBODY_YET, widens=(), by="triage evaluate")
 
 
