@@ -31,9 +31,9 @@ class TurnedAfterDispatch(Ledger):
 
     turn: Turn
 
-    async def dispatch(self, operation_key: str, epoch: int) -> Moved:
+    async def dispatch(self, operation_key: str, epoch: int, *, approvals: int = 1) -> Moved:
         """Dispatch as ever, and then let it happen."""
-        moved = await super().dispatch(operation_key, epoch)
+        moved = await super().dispatch(operation_key, epoch, approvals=approvals)
         await self.turn()
         return moved
 

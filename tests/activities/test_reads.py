@@ -223,7 +223,7 @@ async def test_a_repeated_attempt_returns_what_the_first_one_stored(reading: Rea
     second = await reading.run({**GOOD, "owner": "second"}, attempt=2)
     assert first.digest == second.digest
     assert [b'{"owner":"first"}'] == await reading.content()
-    assert first == second
+    assert first.model_copy(update={"attempts": 2}) == second
 
 
 async def test_two_calls_of_one_run_are_two_rows(reading: Reading) -> None:
