@@ -26,6 +26,13 @@ def test_without_a_repository_or_github_there_is_nothing_to_look_through(typed: 
     assert "set TRIAGE_TRACKER to github" in answer.err
 
 
+def test_a_mode_that_there_is_not_is_told(typed: Typed) -> None:
+    """A backfill says which modes there are before it opens anything."""
+    answer = typed("backfill", "acme/shop", "--mode", "bold")
+    assert 2 == answer.status
+    assert "shadow, suggest, approve" in answer.err
+
+
 def test_a_tracker_that_is_away_is_told(typed: Typed) -> None:
     """Nothing is found and nothing is lost: the status says that a service is unreachable."""
     env = {

@@ -31,12 +31,18 @@ MICROS: Final = 1_000_000
 
 
 def wanted_of(
-    repository: str, since: datetime | None, until: datetime | None, limit: int, mode: Mode
+    repository: str, since: datetime | None, until: datetime | None, limit: int, mode: str
 ) -> Wanted:
-    """Return what was asked for; times without a zone are UTC."""
+    """Return what was asked for; times without a zone are UTC.
+
+    Raises:
+        InputError: there is no such mode.
+    """
+    if mode not in set(Mode):
+        raise InputError("--mode names no mode", f"there are {', '.join(Mode)}")
     begin = None if since is None else since.replace(tzinfo=UTC)
     end = None if until is None else until.replace(tzinfo=UTC)
-    return Wanted(repository=repository, since=begin, until=end, limit=limit, mode=mode)
+    return Wanted(repository=repository, since=begin, until=end, limit=limit, mode=Mode(mode))
 
 
 def backfill(wanted: Wanted, parallel: int, per_minute: int, format_: Format) -> None:

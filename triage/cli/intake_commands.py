@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from triage.cli.output import Format
-from triage.contracts.options import Mode
 
 FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ"]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
@@ -57,8 +56,12 @@ def backfill(
         int, typer.Option("--limit", min=1, max=100_000, help="At most so many, the newest ones.")
     ] = 100,
     mode: Annotated[
-        Mode, typer.Option("--mode", help="Of the runs; in none of them anything is written.")
-    ] = Mode.SHADOW,
+        str,
+        typer.Option(
+            "--mode",
+            help="Of the runs: shadow, suggest or approve; nothing is written in any of them.",
+        ),
+    ] = "shadow",
     parallel: Annotated[
         int, typer.Option("--parallel", min=1, max=50, help="So many runs go on at once.")
     ] = 4,
