@@ -231,8 +231,8 @@ async def decide(request, timeout_ms):
 """
 READS_LATER: Final = """
 _decide, _read, _later = decide, read, []
-async def read(tool, request):
-    _later.append((tool, request))
+async def read(tool, request, attempts):
+    _later.append((tool, request, attempts))
     return EvidenceRef(id="owners-api", tool=tool.name, source="", locator="", digest="")
 async def decide(request, timeout_ms):
     result = await _decide(request, timeout_ms)
