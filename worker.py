@@ -24,12 +24,12 @@ from activities.decide import DecideActivities
 from activities.guard import FailureGuard
 from activities.incidents import IncidentActivities
 from activities.labels import LabelActivities, PreviewActivities
-from activities.reads import read_activities
+from activities.reads import READ_HANDLERS, read_activities
 from activities.rules_source import RulesSource
 from activities.run_context import RunContextActivities
 from activities.services import Services
 from activities.sweeper import Sweeper, sweeping
-from triage import connection, logs
+from triage import connection, extensions, logs
 from triage.contracts.names import writes_queue
 from triage.leaving import end_within
 from triage.models.factory import preload
@@ -146,7 +146,7 @@ def decide_activities(services: Services) -> list[Callable[..., Any]]:
         DecideActivities(services).decide,
         PreviewActivities(services).preview,
         approvals.verify,
-        *read_activities(services),
+        *read_activities(services, {**READ_HANDLERS, **extensions.handlers()}),
         incidents.open,
         incidents.choose,
         incidents.read,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from triage.models.factory import KINDS, known_names
+from triage import extensions
+from triage.models.factory import kinds, known_names
 from triage.models.llm_setup import PROVIDERS, endpoint_of
 from triage.models.prices import PricesError, load_prices
 from triage.settings import Role, Settings, SettingsError
@@ -26,7 +27,7 @@ def check_supported(settings: Settings) -> None:
 
 
 def _problems(settings: Settings) -> Iterator[str]:
-    if settings.model.partition(":")[0] not in KINDS:
+    if settings.model.partition(":")[0] not in kinds():
         yield f"TRIAGE_MODEL: is not built in yet; set it to one of {known_names()}"
     provider = settings.model.partition(":")[0]
     asks = provider in PROVIDERS and Role.DECIDE in settings.roles
@@ -36,6 +37,8 @@ def _problems(settings: Settings) -> Iterator[str]:
         load_prices(settings.model_prices)
     except PricesError as error:
         yield f"TRIAGE_MODEL_PRICES: {error}; correct it"
+    if settings.tracker.startswith("x-") and settings.tracker not in extensions.trackers():
+        yield "TRIAGE_TRACKER: names a tracker that no module of TRIAGE_EXTENSIONS adds"
     if settings.tracker == "github":
         # What speaks HTTP is slow to load.
         from triage.trackers.github_setup import problems  # noqa: PLC0415 - see above
