@@ -30,19 +30,28 @@ PRELOADED: Final = (
     "triage.story",
 )
 _REQUEST_BYTES: Final = 4_194_304
+_LOOK_SECONDS: Final = 2.0
+"""How often it is looked whether whoever started this is still there."""
 
 
 def serve(listener: socket.socket) -> NoReturn:
     """Fork a process for each request, until whoever started this is gone."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while True:
-        connection, _ = listener.accept()
+    parent = os.getppid()
+    listener.settimeout(_LOOK_SECONDS)
+    while os.getppid() == parent:
+        try:
+            connection, _ = listener.accept()
+        except TimeoutError:
+            continue
+        connection.settimeout(None)
         if os.fork() == 0:
             listener.close()
             with connection:
                 _handle(connection)
             os._exit(0)
         connection.close()
+    os._exit(0)
 
 
 def _handle(connection: socket.socket) -> None:

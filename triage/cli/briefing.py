@@ -145,7 +145,8 @@ def _issue_json(shown: ShownIssue | Gone) -> dict[str, JsonValue]:
     if isinstance(shown, Gone):
         return {"unavailable": shown.why}
     fields = asdict(shown.issue)
-    return {**fields, "labels": [*shown.issue.labels], "covered_by_digest": shown.is_covered}
+    lists = {name: [*fields.pop(name)] for name in ("labels", "label_ids")}
+    return {**fields, **lists, "covered_by_digest": shown.is_covered}
 
 
 def _stops_json(stops: tuple[Switch, ...] | Gone) -> JsonValue:
