@@ -68,14 +68,21 @@ class FaultyTracker(LocalTracker):
         self._lost: set[str] = set()
 
     async def add_labels(
-        self, repository: str, number: str, labels: Sequence[str], *, by: str, operation_key: str
+        self,
+        repository: str,
+        number: str,
+        labels: Sequence[str],
+        *,
+        by: str,
+        operation_key: str,
+        pinned: Mapping[str, str] | None = None,
     ) -> LabelsAdded:
         """Write as ever, and say so, except where the answer or the issue gets lost."""
         if repository == LOST_ISSUE:
             self._lost.add(repository)
             raise TrackerUnavailable("no answer", effect_possible=True)
         added = await super().add_labels(
-            repository, number, labels, by=by, operation_key=operation_key
+            repository, number, labels, by=by, operation_key=operation_key, pinned=pinned
         )
         if repository == LOST_ANSWER and added.added:
             raise TrackerTimeout("the answer got lost")
