@@ -78,6 +78,8 @@ class RunContextActivities:
             author=issue.author or request.context.author or "",
             local_trust=services.local_trust,
         )
+        # What is not set is not written, and reads as its default.
+        context.model_fields_set.difference_update(_usual(context))
         if context.provenance.prompt:
             await self._charge_to(request, context)
         return marked(_with_what_is_unusual(context, request, inherited), request, rules)
@@ -126,6 +128,12 @@ class RunContextActivities:
         """Return what one call may take, of whichever model is asked."""
         paid = (model.timeout for model in models if isinstance(model, PaidModel))
         return max((self._services.model_timeout, *paid))
+
+
+def _usual(context: RunContext) -> set[str]:
+    """Return the fields that say what is so without them: no history holds them for nothing."""
+    defaults = {name: field.get_default() for name, field in RunContext.model_fields.items()}
+    return {name for name, default in defaults.items() if getattr(context, name) == default}
 
 
 def _with_what_is_unusual(
