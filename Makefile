@@ -61,7 +61,7 @@ check: $(STAMP) ## formatter, linter, types, import arrows
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-lock: $(STAMP) ## resolve pyproject.toml anew into the two lock files; LOCK_ARGS=--upgrade takes new releases
+lock: $(STAMP) ## resolve pyproject.toml anew into the lock files; LOCK_ARGS=--upgrade takes new releases
 	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
 	$(COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
 	$(COMPILE) --no-deps --group local-model --output-file requirements-llm.lock

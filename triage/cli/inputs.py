@@ -26,23 +26,23 @@ STDIN: Final = Path("-")
 _UNFIT: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return a file's content; ``-`` is standard input.
+def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+    """Return a file's content of at most `limit` bytes; ``-`` is standard input.
 
     Raises:
-        InputError: it cannot be read, or is larger than any input of ours.
+        InputError: it cannot be read, or is larger.
     """
     try:
         if path == STDIN:
-            data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+            data = sys.stdin.buffer.read(limit + 1)
         else:
             with path.open("rb") as stream:
-                data = stream.read(MAX_FILE_BYTES + 1)
+                data = stream.read(limit + 1)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no such path"
         raise InputError(f"{path}: cannot be read: {why}") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise InputError(f"{path}: has more than {MAX_FILE_BYTES:,} bytes")
+    if len(data) > limit:
+        raise InputError(f"{path}: has more than {limit:,} bytes")
     return data
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +9,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from triage.cli.errors import InputError, RefusedError
-from triage.cli.inputs import STDIN
+from triage.cli.inputs import read_bytes
 from triage.cli.output import Format, put, put_json, put_long, put_table, say
 from triage.learning.learner import MIN_PER_LABEL, Learned, learn_from, measure
 from triage.learning.report import Measured, heaviest, measured_json
@@ -74,17 +73,7 @@ class _Told:
 
 
 def _read(path: Path) -> Rows:
-    try:
-        if path == STDIN:
-            data = sys.stdin.buffer.read(MAX_ISSUES_BYTES + 1)
-        else:
-            with path.open("rb") as stream:
-                data = stream.read(MAX_ISSUES_BYTES + 1)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "no such path"
-        raise InputError(f"{path}: cannot be read: {why}") from None
-    if len(data) > MAX_ISSUES_BYTES:
-        raise InputError(f"{path}: has more than {MAX_ISSUES_BYTES:,} bytes")
+    data = read_bytes(path, MAX_ISSUES_BYTES)
     try:
         return read_rows(data)
     except RowsError as error:
