@@ -84,6 +84,8 @@ def test_the_operation_and_its_version_are_taken_to_the_letter() -> None:
         f"_{LINE}_",
         f"[{LINE}](https://example.com)",
         f"[x]: {LINE}",
+        f"[^1]: /x\n{LINE}",
+        f"[^1]:\n\n{LINE}",
         f"<!-- {LINE} -->",
         f"<!--\n\n{LINE}\n\n-->",
         f"<!--\n\n{LINE}",

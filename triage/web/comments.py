@@ -23,6 +23,7 @@ from triage.web.payload import Id, Login, Part, PayloadError, Repository, read_o
 CREATED: Final = "created"
 MAX_COMMENT_CHARS: Final = 8_192
 """A longer comment is no answer: parsing what a stranger wrote has its bounds."""
+FOOTNOTE: Final = "[^"
 HUMAN: Final = "User"
 BOT_ENDING: Final = "[bot]"
 
@@ -100,9 +101,11 @@ def parse_comment_event(body: bytes) -> CommentEvent | None:
 def order_in(text: str) -> Order | None:
     """Return the one order that a comment gives, or None if it gives none, or more than one.
 
-    A comment with HTML in it gives none: what it hides or makes a quote of cannot be told.
+    A comment with HTML in it gives none: what it hides or makes a quote of cannot be told. Nor does
+    one with a footnote, which GitHub knows and this parser does not: one that nobody refers to is
+    not shown, with the lines that belong to it.
     """
-    if len(text) > MAX_COMMENT_CHARS or not _HINT.search(text):
+    if len(text) > MAX_COMMENT_CHARS or FOOTNOTE in text or not _HINT.search(text):
         return None
     tokens = _PARSER.parse(text)
     if any(_is_raw(token) for token in tokens):
