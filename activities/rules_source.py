@@ -76,6 +76,8 @@ class RulesSource:
 
     async def _look(self) -> Written:
         """Return what is written, or was written before the file went wrong."""
+        if self._place.path is None:
+            return NOTHING_WRITTEN
         try:
             # A slow disk, or a large file, must not hold up everything else here.
             written = await asyncio.to_thread(self._read)
@@ -91,8 +93,6 @@ class RulesSource:
 
     def _read(self) -> Written:
         """Return what the file says; it is read unless it is still the one that was read last."""
-        if self._place.path is None:
-            return NOTHING_WRITTEN
         if self._seen is None or self._seen[0] != self._place.mark():
             mark, data = self._place.load()
             self._seen = mark, self._parsed(data)

@@ -143,7 +143,7 @@ def _make(config: Path) -> None:
 def _settings(plan: Plan, folder: Path, database_url: str | None) -> Settings:
     chosen = {
         "home": folder,
-        "database_url": database_url or f"sqlite+aiosqlite:///{folder / 'triage.db'}",
+        "database_url": database_url or f"sqlite:///{folder / 'triage.db'}",
         "model": "rules",
         "tracker": "local",
         "local_trust": True,

@@ -44,7 +44,7 @@ def postgres_server() -> Iterator[str]:
 async def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a database without tables."""
     if request.param == "sqlite":
-        return f"sqlite+aiosqlite:///{tmp_path / 'store' / 'triage.db'}"
+        return f"sqlite:///{tmp_path / 'store' / 'triage.db'}"
     server: str = request.getfixturevalue("postgres_server")
     return await _create_database(server)
 
@@ -57,7 +57,7 @@ async def store_url(
     if request.param == "sqlite":
         path = tmp_path / "triage.db"
         shutil.copyfile(await template(tmp_path_factory), path)
-        return f"sqlite+aiosqlite:///{path}"
+        return f"sqlite:///{path}"
     server: str = request.getfixturevalue("postgres_server")
     return await _emptied(server)
 
@@ -78,7 +78,7 @@ async def template(factory: pytest.TempPathFactory) -> Path:
     """Give the session's one migrated SQLite file, to be copied."""
     if not _templates:
         path = factory.mktemp("template") / "triage.db"
-        await upgrade(f"sqlite+aiosqlite:///{path}")
+        await upgrade(f"sqlite:///{path}")
         _templates.append(path)
     return _templates[0]
 

@@ -99,8 +99,8 @@ class Settings(BaseSettings):
         Path(".triage"), validate_default=True, description="the folder for this system's data"
     )
     database_url: Annotated[str, AfterValidator(values.database_url)] = Field(
-        default_factory=lambda data: f"sqlite+aiosqlite:///{data['home'] / 'triage.db'}",
-        description="sqlite+aiosqlite:///PATH or postgresql+psycopg://USER@HOST/NAME",
+        default_factory=lambda data: f"sqlite:///{data['home'] / 'triage.db'}",
+        description="sqlite:///PATH or postgresql+psycopg://USER@HOST/NAME",
         repr=False,
     )
     policy: Annotated[Path, AfterValidator(values.existing_file)] | None = Field(

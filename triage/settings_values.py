@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 _DRIVERS = {
-    "sqlite": "sqlite+aiosqlite",
-    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "sqlite": "sqlite",
+    "sqlite+aiosqlite": "sqlite",
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",

@@ -26,7 +26,7 @@ from triage.storage.migrate import upgrade
 async def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated database without rows, to be copied."""
     path = tmp_path_factory.mktemp("template") / "triage.db"
-    await upgrade(f"sqlite+aiosqlite:///{path}")
+    await upgrade(f"sqlite:///{path}")
     return path
 
 
@@ -35,7 +35,7 @@ async def store(template: Path, tmp_path: Path) -> AsyncIterator[Store]:
     """An open store without rows."""
     path = tmp_path / "triage.db"
     shutil.copyfile(template, path)
-    opened = await Store.open(f"sqlite+aiosqlite:///{path}")
+    opened = await Store.open(f"sqlite:///{path}")
     yield opened
     await opened.close()
 

@@ -15,7 +15,7 @@ Answer = TypeVar("Answer")
 
 def url_in(home: Path) -> str:
     """The database URL of commands whose home is `home`."""
-    return f"sqlite+aiosqlite:///{home / 'triage.db'}"
+    return f"sqlite:///{home / 'triage.db'}"
 
 
 def in_store(home: Path, work: Callable[[Store], Awaitable[Answer]]) -> Answer:

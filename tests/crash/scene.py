@@ -233,7 +233,7 @@ class Ground:
         home = self.template.parent / re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
         home.mkdir()
         if database_url is None:
-            database_url = f"sqlite+aiosqlite:///{shutil.copy(self.template, home / 'triage.db')}"
+            database_url = f"sqlite:///{shutil.copy(self.template, home / 'triage.db')}"
         return Cell(
             name=name,
             client=self.client,
@@ -267,5 +267,5 @@ def _settings(home: Path, database_url: str) -> Settings:
 async def make_template(folder: Path) -> Path:
     """Create an empty database of today's schema, to be copied."""
     path = folder / "template.db"
-    await upgrade(f"sqlite+aiosqlite:///{path}")
+    await upgrade(f"sqlite:///{path}")
     return path

@@ -43,4 +43,4 @@ def test_nothing_of_the_users_reaches_the_worker(settings: Settings, tmp_path: P
     ours = _private(theirs, tmp_path, "eval")
     assert ours.task_queue.startswith("triage-eval-")
     assert ("rules", True, tuple(Role)) == (ours.model, ours.local_trust, ours.roles)
-    assert f"sqlite+aiosqlite:///{tmp_path}/triage.db" == ours.database_url
+    assert f"sqlite:///{tmp_path}/triage.db" == ours.database_url

@@ -43,7 +43,7 @@ class SqliteFile:
     @property
     def url(self) -> str:
         """Where the store is."""
-        return f"sqlite+aiosqlite:///{self.path}"
+        return f"sqlite:///{self.path}"
 
     async def disturb(self, random: Random) -> str:
         """Keep the file locked for a while."""

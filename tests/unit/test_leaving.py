@@ -47,7 +47,7 @@ def test_a_connection_that_does_not_close_keeps_no_program(
 ) -> None:
     """A driver whose close never comes back delays the end of a program by seconds only."""
     code = STUCK.format(module=module, run=run, body="pass")
-    command = [sys.executable, "-c", code, f"sqlite+aiosqlite:///{tmp_path}/triage.db"]
+    command = [sys.executable, "-c", code, f"sqlite:///{tmp_path}/triage.db"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (0, "ready\nclosed\n") == (done.returncode, done.stdout), done.stderr
 
@@ -56,7 +56,7 @@ def test_a_connection_that_does_not_close_keeps_no_worker_from_sigterm(tmp_path:
     """The same holds for a program that is told to stop."""
     code = STUCK.format(module="connection", run="run_async", body="await asyncio.Event().wait()")
     with subprocess.Popen(
-        [sys.executable, "-c", code, f"sqlite+aiosqlite:///{tmp_path}/triage.db"],
+        [sys.executable, "-c", code, f"sqlite:///{tmp_path}/triage.db"],
         stdout=subprocess.PIPE,
         text=True,
     ) as program:

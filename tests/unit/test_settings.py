@@ -43,7 +43,7 @@ def test_defaults(place: Path) -> None:
     """Without any setting everything lies in one folder of the working directory."""
     settings = load_settings()
     assert settings.home == place / ".triage"
-    assert settings.database_url == f"sqlite+aiosqlite:///{place}/.triage/triage.db"
+    assert settings.database_url == f"sqlite:///{place}/.triage/triage.db"
     assert (settings.model, settings.tracker, settings.roles) == ("rules", "local", tuple(Role))
     assert (settings.local_trust, settings.policy) == (None, None)
 
@@ -186,14 +186,15 @@ def test_all_problems_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("given", "used"),
     [
-        ("sqlite:///a.db", "sqlite+aiosqlite:///a.db"),
+        ("sqlite:///a.db", "sqlite:///a.db"),
+        ("sqlite+aiosqlite:///a.db", "sqlite:///a.db"),
         ("postgres://u@h/d", "postgresql+psycopg://u@h/d"),
         ("postgresql://u@h/d", "postgresql+psycopg://u@h/d"),
         ("postgresql+psycopg://u@h/d", "postgresql+psycopg://u@h/d"),
     ],
 )
 def test_driver_is_added(monkeypatch: pytest.MonkeyPatch, given: str, used: str) -> None:
-    """A database URL in its usual form gets the asynchronous driver."""
+    """A database URL in any usual form gets the driver that is used."""
     monkeypatch.setenv("TRIAGE_DATABASE_URL", given)
     assert load_settings().database_url == used
 

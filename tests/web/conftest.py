@@ -31,7 +31,7 @@ async def light_url(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """An SQLite database: for what no database has a part in."""
     path = tmp_path / "hook.db"
     shutil.copyfile(await template(tmp_path_factory), path)
-    return f"sqlite+aiosqlite:///{path}"
+    return f"sqlite:///{path}"
 
 
 @pytest.fixture

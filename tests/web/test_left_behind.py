@@ -34,7 +34,7 @@ async def test_a_worker_starts_what_was_left(world: World, tmp_path: Path) -> No
     delivery = Delivery(delivery_id="left", event="issues", action="opened", body_digest="x")
     content = Content(digest="x", at=datetime.now(UTC), document=document)
     answer = await Admission(store, timedelta(days=1)).admit(delivery, subject, content)
-    settings = hook_settings(tmp_path, "sqlite+aiosqlite:///unused.db", task_queue=world.queue)
+    settings = hook_settings(tmp_path, "sqlite:///unused.db", task_queue=world.queue)
     assert await worker._starter(world.client, settings, world.services).start_all()
     async with store.read() as connection:
         query = select(requests.c.state, requests.c.workflow_id)

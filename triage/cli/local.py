@@ -45,7 +45,7 @@ def demo_settings(folder: Path) -> Settings:
     level = load_settings().log_level
     return Settings(
         home=folder,
-        database_url=f"sqlite+aiosqlite:///{folder / 'triage.db'}",
+        database_url=f"sqlite:///{folder / 'triage.db'}",
         policy=None,
         model="rules",
         model_base_url=None,

@@ -118,7 +118,7 @@ def _private(settings: Settings, folder: Path, purpose: str) -> Settings:
     return settings.model_copy(
         update={
             "home": folder,
-            "database_url": f"sqlite+aiosqlite:///{folder / 'triage.db'}",
+            "database_url": f"sqlite:///{folder / 'triage.db'}",
             "policy": None,
             "model": "rules",
             "model_base_url": None,

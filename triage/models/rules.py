@@ -8,6 +8,7 @@ only, so text from an issue never travels through them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from pydantic import JsonValue
@@ -37,6 +38,11 @@ def _tables() -> dict[str, JsonValue]:
     return {name: _plain(value) for name, value in sorted(vars(table).items()) if name.isupper()}
 
 
+@cache
+def _revision() -> str:
+    return f"{VERSION}+{digest_of(_tables())}"
+
+
 def _plain(value: object) -> JsonValue:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
@@ -52,7 +58,7 @@ class RulesModel:
 
     def __init__(self) -> None:
         self.name = "rules"
-        self.revision = f"{VERSION}+{digest_of(_tables())}"
+        self.revision = _revision()
 
     async def decide(self, request: ModelRequest) -> DecideResult:
         """Return a read, a review or a grounded final; without routes there is no legal answer."""

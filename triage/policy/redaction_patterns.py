@@ -132,12 +132,16 @@ _LOGIN = re.compile(
 _AT_DOMAIN = re.compile(r"@((?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})(?![A-Za-z0-9-])")
 _LOCAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+-")
 _MAX_LOCAL = 64
+_SHORTEST: Final = 7
+"""No credential is shorter: ``a://:p@`` is the shortest that has one."""
 _MIN_SIGNATURE = 10
 _HTTP = frozenset({"http", "https"})
 
 
 def secrets(text: str) -> Iterator[Span]:
     """Yield credentials, in no order; they may overlap."""
+    if len(text) < _SHORTEST:
+        return
     for pattern in _SECRET_PATTERNS:
         yield from pattern.spans(text)
     yield from _private_keys(text)

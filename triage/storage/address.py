@@ -16,13 +16,13 @@ from sqlalchemy.exc import ArgumentError
 from triage.storage.errors import StorageMisconfigured
 
 _DRIVERS: Final = {
-    "sqlite": "sqlite+aiosqlite",
-    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "sqlite": "sqlite",
+    "sqlite+aiosqlite": "sqlite",
     "postgres": "postgresql+psycopg",
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
 }
-_HELP: Final = "use sqlite+aiosqlite:///path/to/triage.db or postgresql+psycopg://user@host/name"
+_HELP: Final = "use sqlite:///path/to/triage.db or postgresql+psycopg://user@host/name"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, Self
 
 from sqlalchemy import URL, Label, func, literal_column, select, text
@@ -21,8 +22,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from triage.storage.address import Address, parse_address
 from triage.storage.columns import UtcDateTime
+from triage.storage.direct import DirectEngine
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable, translate
-from triage.storage.sqlite import BEGIN, prepare_file, set_up_connections, turn_on_wal
+from triage.storage.sqlite import prepare_file, turn_on_wal
 
 DEFAULT_TRANSACTION_SECONDS: Final = 40.0
 CLOSE_SECONDS: Final = 5.0
@@ -48,6 +50,8 @@ _POSTGRESQL_CONNECT: Final[dict[str, object]] = {
     "prepare_threshold": None,
 }
 
+_Begin = Callable[[], AbstractAsyncContextManager[AsyncConnection]]
+
 _log = logging.getLogger(__name__)
 
 
@@ -61,17 +65,21 @@ class Store:
         self.address = address
         self._offset = offset
         self._transaction_seconds = transaction_seconds
-        self._engine = _engine_for(address, transaction_seconds)
+        self._engine: DirectEngine | AsyncEngine
         if address.is_sqlite:
-            self._reader = self._engine
-            self._writer = self._engine.execution_options(**{BEGIN: "BEGIN IMMEDIATE"})
-            self._looker = self._engine.execution_options(**{BEGIN: "BEGIN"})
+            direct = DirectEngine(address, transaction_seconds * _SQLITE_BUSY_SHARE)
+            self._engine = direct
+            self._begin_reading: _Begin = direct.begin
+            self._begin_writing: _Begin = partial(direct.begin, "BEGIN IMMEDIATE")
+            self._begin_looking: _Begin = partial(direct.begin, "BEGIN")
         else:
-            self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-            self._writer = self._engine
-            self._looker = self._engine.execution_options(
+            engine = _postgresql_engine(address.url)
+            self._engine = engine
+            self._begin_reading = engine.execution_options(isolation_level="AUTOCOMMIT").begin
+            self._begin_writing = engine.begin
+            self._begin_looking = engine.execution_options(
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
-            )
+            ).begin
         # SQLite has one writer; waiting here is fair, waiting inside SQLite is by chance.
         self._turn = asyncio.Lock() if address.is_sqlite else nullcontext()
 
@@ -86,7 +94,7 @@ class Store:
         """Open the database at `url` and see that it answers.
 
         Args:
-            url: ``sqlite+aiosqlite:///path`` or ``postgresql+psycopg://user:password@host/name``.
+            url: ``sqlite:///path`` or ``postgresql+psycopg://user:password@host/name``.
             transaction_seconds: how long one transaction may take, waiting included.
             clock_offset: added to the database's time; only tests have a use for it.
 
@@ -135,7 +143,7 @@ class Store:
         Raises:
             StorageUnavailable: also when the commit itself was cut, and then its outcome is open.
         """
-        async with self._guarded(), self._turn, self._writer.begin() as connection:
+        async with self._guarded(), self._turn, self._begin_writing() as connection:
             if not self.is_sqlite:
                 await connection.execute(_POSTGRESQL_LIMITS)
             yield connection
@@ -143,13 +151,13 @@ class Store:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """Single reads: each statement sees what is committed when it runs."""
-        async with self._guarded(), self._reader.begin() as connection:
+        async with self._guarded(), self._begin_reading() as connection:
             yield connection
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[AsyncConnection]:
         """Reads that belong together: every statement sees the same moment."""
-        async with self._guarded(), self._looker.begin() as connection:
+        async with self._guarded(), self._begin_looking() as connection:
             yield connection
 
     @property
@@ -167,7 +175,7 @@ class Store:
         return self.time_in((await connection.execute(select(self.clock))).mappings().one())
 
     async def _check(self) -> None:
-        async with self._guarded(), self._engine.connect() as connection:
+        async with self._guarded(), self._begin_reading() as connection:
             if self.is_sqlite:
                 await connection.run_sync(turn_on_wal)
             await connection.execute(select(literal_column("1")))
@@ -184,14 +192,6 @@ class Store:
             raise StorageUnavailable(f"{place}: the transaction took too long: try again") from None
         except SQLAlchemyError as error:
             raise translate(error, place) from None
-
-
-def _engine_for(address: Address, transaction_seconds: float) -> AsyncEngine:
-    if address.is_sqlite:
-        engine = create_async_engine(address.url, hide_parameters=True)
-        set_up_connections(engine, transaction_seconds * _SQLITE_BUSY_SHARE)
-        return engine
-    return _postgresql_engine(address.url)
 
 
 def _postgresql_engine(url: URL) -> AsyncEngine:

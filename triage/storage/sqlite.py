@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, event
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Connection, Engine, event
 
 from triage.storage.errors import StorageMisconfigured
 
@@ -49,7 +48,7 @@ def prepare_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def set_up_connections(engine: AsyncEngine, busy_seconds: float) -> None:
+def set_up_connections(engine: Engine, busy_seconds: float) -> None:
     """Make every connection of `engine` careful, and begin transactions as they say themselves.
 
     A connection whose execution options name no way to `BEGIN` begins none: each of its statements
@@ -65,7 +64,7 @@ def set_up_connections(engine: AsyncEngine, busy_seconds: float) -> None:
         "PRAGMA foreign_keys = ON",
     )
 
-    @event.listens_for(engine.sync_engine, "connect")
+    @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _record: object) -> None:  # noqa: ANN401 - a driver's own
         # The driver must not open transactions by itself: it would open deferred ones.
         connection.isolation_level = None
@@ -74,12 +73,12 @@ def set_up_connections(engine: AsyncEngine, busy_seconds: float) -> None:
             cursor.execute(pragma)
         cursor.close()
 
-    @event.listens_for(engine.sync_engine, "begin")
+    @event.listens_for(engine, "begin")
     def on_begin(connection: Connection) -> None:
         if (begin := connection.get_execution_options().get(BEGIN)) is not None:
             connection.exec_driver_sql(begin)
 
-    @event.listens_for(engine.sync_engine, "invalidate")
+    @event.listens_for(engine, "invalidate")
     def on_invalidate(connection: Any, _record: object, _error: object) -> None:  # noqa: ANN401 - likewise
         # A cancelled transaction ends here. Closing its connection would not end it: while a cursor
         # is alive somewhere SQLite keeps the connection, and with it the lock on the whole file.

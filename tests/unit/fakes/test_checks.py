@@ -50,7 +50,7 @@ EVERY: Mapping[str, Check] = {
 async def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     """What is left after two writes, of which the second was settled by reading back."""
     folder = tmp_path_factory.mktemp("facts")
-    url = f"sqlite+aiosqlite:///{folder / 'triage.db'}"
+    url = f"sqlite:///{folder / 'triage.db'}"
     await upgrade(url)
     store = await Store.open(url)
     try:

@@ -97,6 +97,11 @@ def test_other_kinds_are_found(kind: str, text: str) -> None:
     assert A36[10:30] not in shown
 
 
+def test_the_shortest_credential_is_found() -> None:
+    """A text too short to search is shorter than anything that holds a credential."""
+    assert redact("a://:p@") == "a://[redacted:dsn]@"
+
+
 def test_hosts_stay_readable() -> None:
     """Of an address with a login only the login goes, so the reader still knows the place."""
     assert "postgresql://[redacted:pg_dsn]@db/app" == redact(FOUND["pg_dsn"])

@@ -47,14 +47,15 @@ async def _keys(store: Store) -> list[str]:
         f"mysql://user:{SECRET}@host/name",
         f"postgresql+asyncpg://user:{SECRET}@host/name",
         f"postgresql+psycopg://user:{SECRET}@host:no-port/name",
-        "sqlite+aiosqlite://",
+        "sqlite://",
+        "sqlite:///:memory:",
         "sqlite+aiosqlite:///:memory:",
-        "sqlite+aiosqlite://host/path.db",
+        "sqlite://host/path.db",
     ],
 )
 async def test_a_bad_url_is_refused_with_help(url: str) -> None:
     """A URL that names no supported database is answered with one that would, and never quoted."""
-    with pytest.raises(StorageMisconfigured, match=r"sqlite\+aiosqlite:///path") as caught:
+    with pytest.raises(StorageMisconfigured, match="sqlite:///path") as caught:
         await Store.open(url)
     assert SECRET not in f"{caught.value!r}{caught.value.__cause__!r}{caught.value.__context__!s}"
 
@@ -104,7 +105,7 @@ async def test_a_folder_that_cannot_be_made_is_a_mistake(tmp_path: Path) -> None
     """A path through a file is no place for a database."""
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageMisconfigured, match="cannot be made or written"):
-        await Store.open(f"sqlite+aiosqlite:///{tmp_path}/file/triage.db")
+        await Store.open(f"sqlite:///{tmp_path}/file/triage.db")
 
 
 @pytest.mark.parametrize("content", [b"x" * 4096, b"SQLite format 3\0" + b"\xff" * 8176])
@@ -113,14 +114,14 @@ async def test_a_file_that_is_no_database_is_a_mistake(tmp_path: Path, content: 
     path = tmp_path / "triage.db"
     path.write_bytes(content)
     with pytest.raises(StorageMisconfigured, match="move it away"):
-        await Store.open(f"sqlite+aiosqlite:///{path}")
+        await Store.open(f"sqlite:///{path}")
     assert content == path.read_bytes()
 
 
 async def test_a_sqlite_store_is_private_and_durable(tmp_path: Path) -> None:
     """The file, its side files and a new folder are their owner's alone; commits reach the disk."""
     folder = tmp_path / "new"
-    store = await Store.open(f"sqlite+aiosqlite:///{folder}/triage.db")
+    store = await Store.open(f"sqlite:///{folder}/triage.db")
     async with store.write() as connection:
         await connection.execute(text("CREATE TABLE t (a)"))
         pragmas = [
@@ -138,7 +139,7 @@ async def test_a_sqlite_file_that_others_could_read_is_closed_to_them(tmp_path: 
     """A file made by something else becomes private when it is opened."""
     path = tmp_path / "triage.db"
     path.touch(mode=0o644)
-    await (await Store.open(f"sqlite+aiosqlite:///{path}")).close()
+    await (await Store.open(f"sqlite:///{path}")).close()
     assert 0o600 == stat.S_IMODE(path.stat().st_mode)
 
 
@@ -148,7 +149,7 @@ async def test_what_is_no_file_is_refused_and_left_as_it_is(tmp_path: Path) -> N
     os.mkfifo(pipe)
     pipe.chmod(0o666)
     with pytest.raises(StorageMisconfigured, match="is no regular file"):
-        await Store.open(f"sqlite+aiosqlite:///{pipe}")
+        await Store.open(f"sqlite:///{pipe}")
     assert 0o666 == stat.S_IMODE(pipe.stat().st_mode)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

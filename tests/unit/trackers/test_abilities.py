@@ -29,7 +29,7 @@ from triage.trackers.inventory import Change, Inventory, RepositoryLabel
 @pytest.fixture(scope="session")
 async def one_store(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Store]:
     """One store for the local tracker of all these tests."""
-    url = f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('abilities') / 'triage.db'}"
+    url = f"sqlite:///{tmp_path_factory.mktemp('abilities') / 'triage.db'}"
     await upgrade(url)
     store = await Store.open(url)
     yield store

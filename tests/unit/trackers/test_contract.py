@@ -43,7 +43,7 @@ ODD_NAMES = ("✔︎", "good first issue", "C#", "a/b", "50%", "?q", "A-macros-2
 @pytest.fixture(scope="session")
 async def one_store(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Store]:
     """One store for the local tracker of all these tests."""
-    url = f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('contract') / 'triage.db'}"
+    url = f"sqlite:///{tmp_path_factory.mktemp('contract') / 'triage.db'}"
     await upgrade(url)
     store = await Store.open(url)
     yield store

@@ -100,7 +100,7 @@ class Bench:
 async def one_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated database, to be copied."""
     path = tmp_path_factory.mktemp("undo") / "triage.db"
-    await upgrade(f"sqlite+aiosqlite:///{path}")
+    await upgrade(f"sqlite:///{path}")
     return path
 
 
@@ -109,7 +109,7 @@ async def mine(one_store: Path, tmp_path: Path) -> AsyncIterator[Store]:
     """A store of this test alone."""
     path = tmp_path / "triage.db"
     shutil.copyfile(one_store, path)
-    opened = await Store.open(f"sqlite+aiosqlite:///{path}")
+    opened = await Store.open(f"sqlite:///{path}")
     yield opened
     await opened.close()
 

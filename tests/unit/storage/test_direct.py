@@ -1,0 +1,85 @@
+"""SQLite without a thread for each statement: whoever waits holds up nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from triage.storage.direct import CONNECTIONS
+from triage.storage.engine import Store
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    """A store with one table of two columns."""
+    opened = await Store.open(f"sqlite:///{tmp_path / 'triage.db'}")
+    async with opened.write() as connection:
+        await connection.execute(text("CREATE TABLE notes (name TEXT PRIMARY KEY)"))
+    yield opened
+    await opened.close()
+
+
+async def _names(store: Store) -> list[str]:
+    async with store.read() as connection:
+        return list(await connection.scalars(text("SELECT name FROM notes ORDER BY name")))
+
+
+async def test_readers_beyond_the_connections_get_their_turn(store: Store) -> None:
+    """More tasks than connections wait for each other, and none of them stops the event loop."""
+    enough = asyncio.Event()
+
+    async def read(position: int) -> int:
+        async with store.read() as connection:
+            if position < CONNECTIONS:
+                await enough.wait()
+            found: int = await connection.scalar(text("SELECT 7"))
+            return found
+
+    tasks = [asyncio.create_task(read(position)) for position in range(2 * CONNECTIONS)]
+    await asyncio.sleep(0)
+    enough.set()
+    async with asyncio.timeout(10):
+        assert [7] * len(tasks) == await asyncio.gather(*tasks)
+
+
+async def test_a_writer_that_waits_for_another_process_holds_up_nobody(store: Store) -> None:
+    """While the file's lock is somebody else's, readers and the event loop go on."""
+    with closing(sqlite3.connect(store.address.path or "", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(_write(store, "ours"))
+        for _ in range(20):
+            assert [] == await _names(store)
+            await asyncio.sleep(0.005)
+        assert not waiting.done()
+        other.execute("COMMIT")
+    await waiting
+    assert ["ours"] == await _names(store)
+
+
+async def test_a_cancelled_wait_leaves_no_lock_behind(store: Store) -> None:
+    """A task that is cancelled while it waits for the lock neither writes nor keeps the lock."""
+    with closing(sqlite3.connect(store.address.path or "", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(_write(store, "cancelled"))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        await asyncio.sleep(0.05)
+        other.execute("COMMIT")
+        with suppress(asyncio.CancelledError):
+            await waiting
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("ROLLBACK")
+    assert waiting.cancelled()
+    await _write(store, "next")
+    assert ["next"] == await _names(store)
+
+
+async def _write(store: Store, name: str) -> None:
+    async with store.write() as connection:
+        await connection.execute(text("INSERT INTO notes VALUES (:name)"), {"name": name})

@@ -1,0 +1,146 @@
+"""SQLite without a thread for each statement: what may wait runs in a thread, all else at once.
+
+Why it exists: a statement on a local file takes some microseconds, and handing it to a thread and
+back costs many times that; a run has dozens. Only the beginning of a transaction that writes waits
+for other processes, and only its commit waits for the disk. In between nobody can be in the way:
+the write lock is held, and in WAL mode a reader never waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
+
+from sqlalchemy import Connection, Dialect, Engine, Result, create_engine
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.storage.address import Address
+from triage.storage.sqlite import BEGIN, set_up_connections
+
+CONNECTIONS: Final = 15
+"""At a time; whoever comes later waits for a turn."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class DirectEngine:
+    """Connections to one SQLite file, for one event loop."""
+
+    def __init__(self, address: Address, busy_seconds: float) -> None:
+        self._engine: Engine = create_engine(
+            address.url.set(drivername="sqlite"),
+            hide_parameters=True,
+            pool_size=CONNECTIONS,
+            max_overflow=0,
+            connect_args={"check_same_thread": False},
+        )
+        set_up_connections(self._engine, busy_seconds)
+        # The pool would block the loop when it is empty, and so whoever could fill it.
+        self._free = asyncio.Semaphore(CONNECTIONS)
+
+    @property
+    def sync_engine(self) -> Engine:
+        """The engine, for who listens to its events."""
+        return self._engine
+
+    async def dispose(self) -> None:
+        """Close every connection."""
+        await in_thread(self._engine.dispose)
+
+    @asynccontextmanager
+    async def begin(self, how: str | None = None) -> AsyncIterator[AsyncConnection]:
+        """One transaction: committed at the end, or nothing of it is kept.
+
+        Args:
+            how: the statement that begins it; None lets each statement stand alone.
+        """
+        async with self._free:
+            with self._engine.connect() as plain:
+                connection = plain.execution_options(**{BEGIN: how}) if how else plain
+                begin, commit = connection.begin, connection.commit
+                if how is None:
+                    begin()
+                else:
+                    await in_thread(begin)
+                try:
+                    yield cast("AsyncConnection", DirectConnection(connection))
+                except BaseException:
+                    connection.rollback()
+                    raise
+                if how is None:
+                    commit()
+                else:
+                    await in_thread(commit)
+
+
+class DirectConnection:
+    """The part of `AsyncConnection` that the store uses."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.sync_connection = connection
+
+    @property
+    def dialect(self) -> Dialect:
+        """SQLite's."""
+        return self.sync_connection.dialect
+
+    async def execute(self, *arguments: Any, **options: Any) -> Result[Any]:  # noqa: ANN401 - as SQLAlchemy has it
+        """Run a statement."""
+        return self.sync_connection.execute(*arguments, **options)
+
+    async def scalar(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - likewise
+        """Run a statement and return the first column of its first row."""
+        return self.sync_connection.scalar(*arguments, **options)
+
+    async def scalars(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - likewise
+        """Run a statement and return the first column of its rows."""
+        return self.sync_connection.scalars(*arguments, **options)
+
+    async def run_sync(
+        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Let plain code use the connection, in a thread, for it may take long."""
+        return await in_thread(lambda: work(self.sync_connection, *args, **kwargs))
+
+    @asynccontextmanager
+    async def stream(self, *arguments: Any, **options: Any) -> AsyncIterator[_Rows]:  # noqa: ANN401 - likewise
+        """Run a statement whose rows are fetched as they are asked for."""
+        with self.sync_connection.execute(*arguments, **options) as result:
+            yield _Rows(result)
+
+
+class _Rows:
+    def __init__(self, result: Any) -> None:  # noqa: ANN401 - rows of any kind
+        self._result = result
+
+    def mappings(self) -> _Rows:
+        return _Rows(self._result.mappings())
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._each()
+
+    async def _each(self) -> AsyncIterator[Any]:
+        for row in self._result:
+            yield row
+            # Long answers must not hold up everybody else.
+            await asyncio.sleep(0)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run what may wait in a thread, and see it to its end even when this task is cancelled.
+
+    A thread cannot be called back, and what it works on must not be used by anybody meanwhile.
+    """
+    running = asyncio.get_running_loop().run_in_executor(None, work)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        while not running.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({running})
+        # It is over, one way or the other: its error has nobody to go to.
+        running.exception()
+        raise
