@@ -112,9 +112,10 @@ async def read(tool: ToolSnapshot, request: ReadRequest, attempts: int) -> Evide
     """Run a read tool under its own timeout and retry rule, at most `attempts` times.
 
     Raises:
-        ActivityError: the tool timed out or failed, after the retries that its rule permits.
+        FailureError: the tool timed out or failed, after the retries that its rule permits.
     """
-    evidence: EvidenceRef = await workflow.execute_activity(
+    run = workflow.execute_local_activity if tool.local else workflow.execute_activity
+    evidence: EvidenceRef = await run(
         tool.name,
         request,
         result_type=EvidenceRef,

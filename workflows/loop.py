@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from triage.contracts.approval import RefusalCode, Review
@@ -380,7 +380,7 @@ class TriageLoop:
         attempts = tool.max_attempts if left is None else max(1, min(left, tool.max_attempts))
         try:
             evidence = await calls.read(tool, request, attempts)
-        except ActivityError as error:
+        except FailureError as error:
             if is_cancelled_exception(error):
                 raise
             # How often it was tried is not said, so all that was allowed is charged.

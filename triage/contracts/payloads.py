@@ -36,7 +36,8 @@ NOT_PINNED = Provenance(orchestrator="", policy="", prompt="", tools="", model="
 class ToolSnapshot(Contract):
     """What the loop needs to know of a registered tool; the rest stays with the activity.
 
-    `target` says that each call of a read is told which issue the run is about.
+    `target` says that each call of a read is told which issue the run is about, `local` that a read
+    asks nobody and so runs inside the workflow task.
     """
 
     name: str
@@ -46,6 +47,7 @@ class ToolSnapshot(Contract):
     side_effect: bool = False
     operation_id: bool = False
     target: bool = False
+    local: bool = False
 
 
 class PolicySnapshot(Contract):
