@@ -187,13 +187,13 @@ async def _keep(
     )
     kept = EvidenceRef(
         id=row.evidence_id,
-        tool=row.tool,
-        source=row.source,
         locator=row.locator,
         digest=row.digest,
         size_bytes=row.size_bytes,
         facts=_facts(row, normal),
     )
+    if row.locator.partition("@")[0] != row.source:
+        kept = kept.model_copy(update={"source": row.source})
     attempt = activity.info().attempt
     return kept if attempt == 1 else kept.model_copy(update={"attempts": attempt})
 

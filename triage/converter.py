@@ -8,7 +8,7 @@ converter holds the rules that replace them.
   turn a workflow task into one that fails for ever.
 * A payload with a declared type either satisfies it or raises `PayloadValidationError`, which
   fails the execution cleanly and names fields and error kinds, never the input's text.
-* Fields that were never set are not written, so histories stay small.
+* Fields that were never set are not written, and what is `Deflated` is, so histories stay small.
 
 Details of failures are the exception to the first rule: people read them, so they are decoded
 where they can be and left raw where they cannot.
@@ -35,6 +35,9 @@ from temporalio.converter import (
 )
 from temporalio.exceptions import ApplicationError, FailureError
 
+from triage.contracts.base import ContractError
+from triage.contracts.deflated import ENCODING, Deflated, deflate, inflate
+
 T = TypeVar("T")
 
 MAX_REPORTED_PROBLEMS = 20
@@ -56,6 +59,8 @@ class TriagePayloadConverter(PydanticPayloadConverter):
         if value is None:
             return Payload(metadata={"encoding": _JSON}, data=b"null")
         [payload] = super().to_payloads([value])
+        if isinstance(value, Deflated):
+            return Payload(metadata={"encoding": ENCODING}, data=deflate(payload.data))
         return payload
 
     def from_payloads(
@@ -78,11 +83,13 @@ class TriagePayloadConverter(PydanticPayloadConverter):
         if encoding in _PROTOBUF and not _is_message(hint):
             raise _invalid([{"type": "encoding", "loc": ""}])
         try:
+            if encoding == ENCODING:
+                payload, encoding = plain(payload), _JSON
             [value] = super().from_payloads([payload], [hint])
             return value if encoding in (_JSON, *_PROTOBUF) else _conforming(value, hint)
         except ValidationError as error:
             raise _invalid(_problems(error, hint)) from None
-        except (KeyError, RuntimeError, google.protobuf.message.Error):
+        except (ContractError, KeyError, RuntimeError, google.protobuf.message.Error):
             raise _invalid([{"type": "encoding", "loc": ""}]) from None
 
 
@@ -152,6 +159,17 @@ def decode_raw(value: RawValue, hint: type[T]) -> T:
         ApplicationError: of type ``PayloadValidationError``, when `value` does not satisfy `hint`.
     """
     return data_converter.payload_converter.from_payload(value.payload, hint)
+
+
+def plain(payload: Payload) -> Payload:
+    """Return a payload as it was before it was deflated; any other one as it is.
+
+    Raises:
+        ContractError: it is not what it says.
+    """
+    if payload.metadata.get("encoding") != ENCODING:
+        return payload
+    return Payload(metadata={"encoding": _JSON}, data=inflate(payload.data))
 
 
 def _is_message(hint: object) -> bool:

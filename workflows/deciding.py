@@ -16,12 +16,14 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from triage.contracts.base import clamp
+    from triage.contracts.canonical import abbreviated
     from triage.contracts.failures import FailureClass
     from triage.contracts.model_faults import (
         MAX_RETRY_AFTER_SECONDS,
         MODEL_FAULTS,
         ModelFault,
     )
+    from triage.contracts.options import abbreviated_name
     from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, RunContext
     from triage.contracts.state import ModelFaultView
     from workflows import budget, calls
@@ -74,9 +76,9 @@ class Decider:
                 scope=self._scope,
                 step=state.steps,
                 version=state.version,
-                model=self.model,
-                request_digest=self._context.request_digest,
-                policy_digest=self._context.provenance.policy,
+                model=abbreviated_name(self.model),
+                request_digest=abbreviated(self._context.request_digest),
+                policy_digest=abbreviated(self._context.provenance.policy),
                 correction=self._correction,
                 tokens_left=budget.left(limits.tokens, state.tokens),
                 cost_micros_left=budget.left(limits.cost_micros, state.cost_micros),

@@ -379,7 +379,7 @@ class TriageLoop:
         left = budget.left(self._limits.budget.tool_attempts, self._state.tool_attempts)
         attempts = tool.max_attempts if left is None else max(1, min(left, tool.max_attempts))
         try:
-            evidence = await calls.read(tool, request, attempts)
+            evidence = (await calls.read(tool, request, attempts)).read_by(tool.name)
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
+from temporalio.api.common.v1 import Payload
 
 from benchmarks.counters import PUBLISHED_SECONDS, read_actions
 from tests.docs.pages import page
 from tests.docs.terminal import LINE_SECONDS, Terminal, lines_of
+from triage.converter import plain
 
 START: Final = (
     "temporal workflow start --type IssueTriage --task-queue triage --fail-existing"
@@ -51,12 +53,18 @@ def _payloads(value: object) -> Iterator[str]:
     """Find the text of every payload in an event."""
     if isinstance(value, dict):
         if isinstance(value.get("data"), str) and "metadata" in value:
-            yield base64.b64decode(value["data"]).decode()
+            yield _text(
+                base64.b64decode(value["data"]), base64.b64decode(value["metadata"]["encoding"])
+            )
         for item in value.values():
             yield from _payloads(item)
     elif isinstance(value, list):
         for item in value:
             yield from _payloads(item)
+
+
+def _text(data: bytes, encoding: bytes) -> str:
+    return plain(Payload(metadata={"encoding": encoding}, data=data)).data.decode()
 
 
 def test_a_triage_costs_the_events_that_the_page_counts(terminal: Terminal) -> None:

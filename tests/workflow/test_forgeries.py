@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import JsonValue
 from temporalio import workflow
-from temporalio.common import RawValue
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from tests.workflow.decisions import a_request
@@ -31,6 +30,7 @@ from triage.contracts.payloads import (
     WriteResult,
 )
 from triage.contracts.response import Status, TriageResponse
+from triage.converter import plain
 from workflows.carried import Carried, Deadline, Wait
 from workflows.review_desk import Decided
 from workflows.state import RunState
@@ -98,7 +98,7 @@ async def _context(run: Run) -> RunContext:
     for event in await run.events():
         marker = event.marker_recorded_event_attributes
         for payload in marker.details["result"].payloads:
-            found = RawValue(payload).payload.data
+            found = plain(payload).data
             if b"content_digest" in found:
                 return RunContext.model_validate_json(found)
     raise AssertionError("nothing was pinned")

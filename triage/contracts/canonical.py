@@ -19,6 +19,8 @@ from triage.contracts.base import ContractError
 MAX_DEPTH = 40
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 _TWICE = "an object has the same key twice"
+_ALGORITHM = "sha256:"
+ABBREVIATED_CHARS = 16
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401 - any JSON value
@@ -42,7 +44,23 @@ def digest_of(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 def digest_of_bytes(data: bytes) -> str:
     """Return ``sha256:`` and 64 hex digits over `data`."""
-    return "sha256:" + hashlib.sha256(data).hexdigest()
+    return _ALGORITHM + hashlib.sha256(data).hexdigest()
+
+
+def abbreviated(digest: str) -> str:
+    """Return the first 16 hex digits of a digest, which stand for it where every step names it.
+
+    Whoever looks one up by them takes no document if two have the same.
+    """
+    return digest.removeprefix(_ALGORITHM)[:ABBREVIATED_CHARS]
+
+
+def digests_like(digest: str) -> tuple[str, str]:
+    """Return the first and the last digest that `digest`, whole or abbreviated, may stand for."""
+    digits = digest.removeprefix(_ALGORITHM)
+    if len(digits) < ABBREVIATED_CHARS:
+        return digest, digest
+    return f"{_ALGORITHM}{digits:0<64}", f"{_ALGORITHM}{digits:f<64}"
 
 
 def short_hash(*parts: str) -> str:

@@ -5,6 +5,7 @@ A mode is only a set of values; an option that is given explicitly wins over its
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -46,6 +47,16 @@ IssueText = Annotated[str, StringConstraints(min_length=1, max_length=MAX_REQUES
 OperationName = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS)]
 Count = Annotated[int, Field(ge=0, le=MAX_STEPS_LIMIT)]
 Amount = Annotated[int, Field(ge=0, le=2**53)]
+
+
+_WITH_DIGEST: Final = re.compile(
+    r"\A(recorded|learned):(?:sha256:)?([0-9a-f]{16})[0-9a-f]{48}(?=$|:)", re.ASCII
+)
+
+
+def abbreviated_name(model: str) -> str:
+    """Return the name of a model with the digest in it abbreviated, if it has one of ours."""
+    return _WITH_DIGEST.sub(r"\1:\2", model, count=1)
 
 
 class Mode(StrEnum):

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from triage.contracts.approval import Digest, Verdict
 from triage.contracts.base import Contract, Sparse
+from triage.contracts.deflated import Deflated
 from triage.contracts.model_faults import ModelFault
 from triage.contracts.options import BudgetLimits, ContinuedFrom, IssueContext
 from triage.contracts.request import TriageRequest
@@ -74,17 +75,23 @@ class EvidenceRef(Contract):
     """A piece of evidence as the workflow knows it: an id, a place and a digest.
 
     `facts` are the few normalised fields that decisions are checked against, and `attempts` how
-    often the tool was tried for it.
+    often the tool was tried for it. A read leaves out its `tool`, and a `source` that its locator
+    begins with: the workflow has both.
     """
 
     id: str
-    tool: str
-    source: str
+    tool: str = ""
+    source: str = ""
     locator: str
     digest: str
     size_bytes: int = 0
     facts: dict[str, JsonValue] = Field(default_factory=dict)
     attempts: int = 1
+
+    def read_by(self, tool: str) -> EvidenceRef:
+        """Return the whole reference, of what `tool` has read."""
+        source = self.source or self.locator.partition("@")[0]
+        return self.model_copy(update={"tool": self.tool or tool, "source": source})
 
 
 class PinRequest(Contract):
@@ -97,7 +104,7 @@ class PinRequest(Contract):
     continued_from: ContinuedFrom | None = None
 
 
-class RunContext(Contract):
+class RunContext(Deflated):
     """Result of `pin_run_context`: the bounded snapshot that the workflow reads rules from.
 
     `refused` says why the run cannot start (an unknown model, a missing script); everything else
@@ -126,7 +133,7 @@ class DecideRequest(Sparse):
 
     `correction` says in our words what was wrong with the answer before, so that the model may
     correct it. `tokens_left` and `cost_micros_left` are what the run may still spend; None is no
-    bound.
+    bound. Both digests may be abbreviated: see `abbreviated`.
     """
 
     scope: str

@@ -33,7 +33,8 @@ LoadClassifier = Callable[[str], Awaitable[Classifier | None]]
 """Returns the classifier whose weights are stored under a digest, or None if there is none."""
 
 MAX_ECHO_CHARS: Final = 60
-_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64}|[0-9a-f]{16})")
+"""Whole as people write it, abbreviated as each step of a run does."""
 _WEIGHTS = re.compile(rf"{_DIGEST.pattern}(?::(.+))?")
 
 

@@ -206,9 +206,8 @@ def _problems(spec: ToolSpec) -> Iterator[str]:
         yield "it needs an identifier as name, and a purpose"
     if not spec.arguments:
         yield "it needs an argument schema"
-    if spec.timeout_ms <= 0 or spec.retry.max_attempts < 1:
-        yield "it needs a timeout and a retry rule"
-    if spec.remote and (spec.remote.timeout_ms <= 0 or spec.remote.retry.max_attempts < 1):
+    bounds = [Bounds(spec.timeout_ms, spec.retry), *([spec.remote] if spec.remote else [])]
+    if any(bound.timeout_ms <= 0 or bound.retry.max_attempts < 1 for bound in bounds):
         yield "it needs a timeout and a retry rule"
     if spec.local and (spec.side_effect or spec.timeout_ms > MAX_LOCAL_TIMEOUT_MS):
         yield f"only a read of at most {MAX_LOCAL_TIMEOUT_MS} ms may be local"

@@ -15,7 +15,7 @@ from sqlalchemy import case, or_, select, tuple_, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from triage.contracts.canonical import digest_of_bytes
+from triage.contracts.canonical import digest_of_bytes, digests_like
 from triage.storage.engine import Store
 from triage.storage.errors import StorageMisconfigured
 from triage.storage.rows import first_row, insert_first
@@ -99,13 +99,22 @@ class DocumentStore:
     ) -> Document | Unavailable | Missing:
         """Return a document; only a `Document` is true.
 
+        Args:
+            scope: the run's scope, or `SHARED`.
+            kind: what it is.
+            digest: its digest, which may be abbreviated; where two may be meant, neither is.
+
         Raises:
             StorageMisconfigured: the stored body no longer has its digest.
         """
+        d = documents.c
+        named = (d.scope == scope, d.kind == DocumentKind(kind))
+        query = select(documents, self._store.clock).where(
+            *named, d.digest.between(*digests_like(digest))
+        )
         async with self._store.read() as connection:
-            query = select(documents, self._store.clock).where(*_named(scope, kind, digest))
-            found = await first_row(connection, query)
-        return Missing(digest=digest) if found is None else self._readable(found)
+            found = (await connection.execute(query.limit(2))).mappings().all()
+        return self._readable(found[0]) if len(found) == 1 else Missing(digest=digest)
 
     async def newest(self, scope: str, kind: DocumentKind) -> Document | Unavailable | None:
         """Return the document of this kind that a scope got last, or None if it has none.

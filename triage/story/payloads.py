@@ -16,9 +16,19 @@ from temporalio.api.failure.v1 import Failure
 
 from triage.contracts.base import ContractError
 from triage.contracts.canonical import parse_json
+from triage.contracts.deflated import ENCODING as DEFLATED
+from triage.contracts.deflated import inflate
 
 _OWN_ENCODINGS: Final = frozenset(
-    {b"", b"json/plain", b"json/protobuf", b"binary/null", b"binary/plain", b"binary/protobuf"}
+    {
+        b"",
+        b"json/plain",
+        DEFLATED,
+        b"json/protobuf",
+        b"binary/null",
+        b"binary/plain",
+        b"binary/protobuf",
+    }
 )
 
 
@@ -37,10 +47,11 @@ def read(payload: Payload) -> Read:
     encoding = payload.metadata.get("encoding", b"")
     if encoding == b"binary/null":
         return None
-    if encoding != b"json/plain":
+    if encoding not in {b"json/plain", DEFLATED}:
         return UNREADABLE
     try:
-        return parse_json(payload.data, "payload")
+        data = inflate(payload.data) if encoding == DEFLATED else payload.data
+        return parse_json(data, "payload")
     except ContractError:
         return UNREADABLE
 
