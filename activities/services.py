@@ -128,12 +128,14 @@ class Services:
         """Store rules by digest and return it; storing them again changes nothing."""
         digest = rules.digest()
         if digest not in self._rules:
-            await self.documents.put(SHARED, DocumentKind.POLICY, rules.body())
-            self._rules[digest] = rules
+            body = rules.body()
+            await self.documents.put(SHARED, DocumentKind.POLICY, body)
+            # As every other worker reads them: their labels are in the order of the stored form.
+            self._rules[digest] = Rules.model_validate_json(body)
         return digest
 
     async def pinned_rules(self, digest: str) -> Rules:
-        """Return the rules that a run pinned: by digest, never from a file.
+        """Return the rules that a run pinned: by digest, whole or abbreviated, never from a file.
 
         Raises:
             LookupError: the store does not have them.

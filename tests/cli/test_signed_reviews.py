@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Answer, Follower, Stack, Up, clean_environment, id_in, run_triage
+from tests.replay.histories import payloads
 from triage.contracts.canonical import short_hash
 
 OPERATION = ("op-6", "--version", "6")
@@ -112,17 +113,8 @@ def _logs(signed: Stack) -> list[Path]:
 
 def _tokens(history: object) -> set[str]:
     """Find the tokens in the payloads of a history."""
-    found: set[str] = set()
-    if isinstance(history, dict):
-        if isinstance(history.get("data"), str) and "metadata" in history:
-            content = json.loads(base64.b64decode(history["data"]) or b"null")
-            found |= (
-                {content["token"]} if isinstance(content, dict) and "token" in content else set()
-            )
-        history = list(history.values())
-    for item in history if isinstance(history, list) else ():
-        found |= _tokens(item)
-    return found
+    held = [json.loads(data or b"null") for data in payloads(history)]
+    return {value["token"] for value in held if isinstance(value, dict) and "token" in value}
 
 
 def test_nothing_but_what_was_shown_is_signed(signed: Stack, request_file: Path) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import time
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from temporalio.api.common.v1 import Payload
 
 from benchmarks.counters import PUBLISHED_SECONDS, read_actions
 from tests.docs.pages import page
 from tests.docs.terminal import LINE_SECONDS, Terminal, lines_of
-from triage.converter import plain
+from tests.replay.histories import payloads
 
 START: Final = (
     "temporal workflow start --type IssueTriage --task-queue triage --fail-existing"
@@ -47,24 +44,6 @@ def _history(terminal: Terminal, run: str) -> list[dict[str, Any]]:
     shown = _done(terminal, f"temporal workflow show --workflow-id {run} --output json")
     events: list[dict[str, Any]] = json.loads(shown)["events"]
     return events
-
-
-def _payloads(value: object) -> Iterator[str]:
-    """Find the text of every payload in an event."""
-    if isinstance(value, dict):
-        if isinstance(value.get("data"), str) and "metadata" in value:
-            yield _text(
-                base64.b64decode(value["data"]), base64.b64decode(value["metadata"]["encoding"])
-            )
-        for item in value.values():
-            yield from _payloads(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _payloads(item)
-
-
-def _text(data: bytes, encoding: bytes) -> str:
-    return plain(Payload(metadata={"encoding": encoding}, data=data)).data.decode()
 
 
 def test_a_triage_costs_the_events_that_the_page_counts(terminal: Terminal) -> None:
@@ -117,7 +96,7 @@ def test_the_request_is_in_the_history_once(terminal: Terminal) -> None:
     holders = [
         event["eventType"]
         for event in _history(terminal, "quiet")
-        if any(body[:20] in text for text in _payloads(event))
+        if any(body[:20].encode() in data for data in payloads(event))
     ]
     assert ["EVENT_TYPE_WORKFLOW_EXECUTION_STARTED"] == holders
 

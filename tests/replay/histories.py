@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from temporalio.client import WorkflowHistory
 
+from triage.contracts.deflated import ENCODING, inflate
 from triage.replay import recorded_outcome
 from triage.resources import fixtures_path
 
 FOLDER: Final = fixtures_path("histories")
 INDEX: Final = FOLDER / "index.json"
 COMMANDS: Final = FOLDER / "commands.json"
+_DEFLATED: Final = base64.b64encode(ENCODING).decode()
 _EVENT: Final = "EVENT_TYPE_WORKFLOW_EXECUTION_"
 
 Index = dict[str, dict[str, Any]]
@@ -63,13 +65,29 @@ def _ending(history: WorkflowHistory) -> str:
 
 
 def payloads(value: Any) -> Iterator[bytes]:  # noqa: ANN401 - any JSON value
-    """Return the decoded data of every payload in an event."""
+    """Return the decoded data of every payload in an event, as it was before it was deflated."""
     if isinstance(value, dict):
-        if "metadata" in value and isinstance(value.get("data"), str):
-            yield base64.b64decode(value["data"])
+        if is_payload(value) and isinstance(value.get("data"), str):
+            yield base64.b64decode(inflated(value)["data"])
         else:
             for item in value.values():
                 yield from payloads(item)
     elif isinstance(value, list):
         for item in value:
             yield from payloads(item)
+
+
+def is_payload(value: dict[str, Any]) -> bool:
+    """Whether an object in a history is a payload."""
+    return "encoding" in value.get("metadata", {})
+
+
+def inflated(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return a payload as it was before it was deflated."""
+    if payload["metadata"]["encoding"] != _DEFLATED:
+        return payload
+    document = inflate(base64.b64decode(payload["data"]))
+    return {
+        "metadata": {"encoding": base64.b64encode(b"json/plain").decode()},
+        "data": base64.b64encode(document).decode(),
+    }

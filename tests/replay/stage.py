@@ -25,7 +25,7 @@ from activities.reads import READ_HANDLERS, RawRead, ReadHandler, lookup_compone
 from activities.services import Services
 from tests.fixed_rules import rules_with
 from tests.workflow.world import SERVER_FLAGS, World, binary
-from triage.contracts.canonical import canonical_json, digest_of_bytes
+from triage.contracts.canonical import abbreviated, canonical_json, digest_of_bytes
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, TASK_QUEUE
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.converter import data_converter
@@ -104,14 +104,16 @@ class HeldServices(Services):
 
     async def load_script(self, digest: str) -> list[JsonValue] | None:
         """Return the script; the first time is when the run is pinned, and never waits."""
-        self.asked[digest] += 1
-        if digest in self.holds and self.asked[digest] > 1:
-            await self.holds[digest].wait()
+        key = abbreviated(digest)
+        self.asked[key] += 1
+        if key in self.holds and self.asked[key] > 1:
+            await self.holds[key].wait()
         return await super().load_script(digest)
 
     def hold(self, script: list[JsonValue]) -> asyncio.Event:
         """Make the model that plays `script` think until the returned event is set."""
-        return self.holds.setdefault(digest_of_bytes(canonical_json(script)), asyncio.Event())
+        key = abbreviated(digest_of_bytes(canonical_json(script)))
+        return self.holds.setdefault(key, asyncio.Event())
 
 
 def faulty_lookup(services: Services) -> ReadHandler:

@@ -14,7 +14,9 @@ from temporalio.common import RawValue
 from temporalio.converter import PayloadCodec
 from temporalio.exceptions import ApplicationError
 
-from triage.converter import build_converter, data_converter
+from triage.contracts.deflated import MAX_INFLATED_BYTES, deflate
+from triage.contracts.payloads import RunContext
+from triage.converter import build_converter, data_converter, plain
 
 
 class Note(BaseModel):
@@ -162,3 +164,31 @@ async def test_undecodable_failure_details_stay_raw() -> None:
     assert isinstance(decoded, ApplicationError)
     raw, plain = decoded.details
     assert (odd.payload, "plain") == (raw.payload, plain)
+
+
+def test_what_a_run_pins_is_deflated() -> None:
+    """The largest payload of a run comes back as it was, out of fewer bytes than it has as JSON."""
+    context = RunContext(model="rules", refused="a reason " * 40)
+    payload = data_converter.payload_converter.to_payload(context)
+    assert (b"json/zlib", True) == (payload.metadata["encoding"], len(payload.data) < 100)
+    assert context == _decode(payload, RunContext)
+    assert json.loads(plain(payload).data) == context.model_dump(exclude_unset=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"{}", id="not deflated"),
+        pytest.param(b"", id="empty"),
+        pytest.param(deflate(b'{"text":"a"}')[:-3], id="cut"),
+        pytest.param(deflate(b'{"text":"a"}') + b"more", id="longer"),
+        pytest.param(deflate(b'{"text":"a"}'.ljust(MAX_INFLATED_BYTES + 1)), id="a bomb"),
+        pytest.param(deflate(b'{"text":1}'), id="another type"),
+    ],
+)
+def test_a_deflated_payload_is_kept_or_refused(data: bytes) -> None:
+    """One that is damaged, of another type or far larger than it seems is refused, unread."""
+    with pytest.raises(ApplicationError) as caught:
+        _decode(_payload("json/zlib", data), Note)
+    assert "PayloadValidationError" == caught.value.type
+    assert Note(text="a") == _decode(_payload("json/zlib", deflate(b'{"text":"a"}')), Note)

@@ -15,6 +15,7 @@ from triage.contracts.options import (
     Grounding,
     Mode,
     RunOptions,
+    abbreviated_name,
     parse_options,
 )
 
@@ -186,3 +187,19 @@ def test_any_json_is_options_or_a_contract_error(value: JsonValue) -> None:
     except ContractError:
         return
     assert options == parse_options(options.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("rules", "rules"),
+        (f"recorded:sha256:{'ab' * 32}", f"recorded:{'ab' * 8}"),
+        (f"learned:sha256:{'ab' * 32}:o/r", f"learned:{'ab' * 8}:o/r"),
+        (f"openai:m@sha256:{'ab' * 32}", f"openai:m@sha256:{'ab' * 32}"),
+        (f"x-own:recorded:sha256:{'ab' * 32}", f"x-own:recorded:sha256:{'ab' * 32}"),
+        (f"recorded:sha256:{'ab' * 33}", f"recorded:sha256:{'ab' * 33}"),
+    ],
+)
+def test_only_digests_of_ours_are_abbreviated(name: str, short: str) -> None:
+    """A step names a script or weights by 16 digits; another provider's name stays whole."""
+    assert short == abbreviated_name(name)

@@ -70,6 +70,8 @@ BAD_SPECS = {
     "no attempt from afar": replace(READ, remote=Bounds(100, RetryRule(0, 0.1, 5))),
     "a write without idempotency": replace(WRITE, idempotency=False),
     "a write that is retried": replace(WRITE, retry=LOCAL_READ),
+    "a local write": replace(WRITE, local=True),
+    "a local read that may take long": replace(READ, local=True, timeout_ms=1_001),
 }
 TOOLS = {spec.name: spec.snapshot() for spec in BUILTIN_TOOLS}
 
@@ -152,6 +154,15 @@ def test_a_tool_that_asks_a_remote_tracker_is_bounded_by_that() -> None:
     assert (9_000, 4, True) == (far.timeout_ms, far.max_attempts, far.target)
     assert not READ.snapshot(remote=True).target
     assert replace(READ, about_issue=True).snapshot().target
+
+
+def test_a_local_read_that_asks_a_remote_tracker_is_local_no_more() -> None:
+    """A read runs inside the workflow task only where nobody has to be asked for its answer."""
+    tool = replace(READ, local=True, remote=Bounds(9_000, RetryRule(4, 1, 60)))
+    assert (True, False) == (tool.snapshot().local, tool.snapshot(remote=True).local)
+    assert not replace(READ, local=True, about_issue=True).snapshot().local
+    named = {spec.name for spec in BUILTIN_TOOLS if spec.snapshot().local}
+    assert {"lookup_component_owner", "search_triage_policy"} == named
 
 
 def test_a_snapshot_says_what_a_workflow_needs() -> None:

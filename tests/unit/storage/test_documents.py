@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import update
 
-from triage.contracts.canonical import digest_of_bytes
+from triage.contracts.canonical import abbreviated, digest_of_bytes
 from triage.storage.documents import (
     SHARED,
     Document,
@@ -42,6 +42,32 @@ async def test_a_document_is_found_by_its_digest(shelf: DocumentStore) -> None:
     found = await shelf.get("scope", REQUEST, digest)
     assert isinstance(found, Document)
     assert (BODY, REQUEST, None) == (found.body, found.kind, found.expires_at)
+
+
+async def test_a_document_is_found_by_an_abbreviated_digest(shelf: DocumentStore) -> None:
+    """The first 16 digits name it; fewer, none or those of another document do not."""
+    digest = await shelf.put("scope", REQUEST, BODY)
+    other = await shelf.put("scope", REQUEST, b"other")
+    found = await shelf.get("scope", REQUEST, abbreviated(digest))
+    assert isinstance(found, Document)
+    assert (BODY, digest) == (found.body, found.digest)
+    for wrong in ("", "sha256:", abbreviated(digest)[:15], abbreviated(digest_of_bytes(b"third"))):
+        assert isinstance(await shelf.get("scope", REQUEST, wrong), Missing), wrong
+    assert isinstance(await shelf.get("scope", REQUEST, abbreviated(other)), Document)
+
+
+async def test_an_abbreviation_that_names_two_documents_names_none(
+    shelf: DocumentStore, store: Store
+) -> None:
+    """Whoever makes two documents with the same first digits gets neither of them shown."""
+    digest = await shelf.put("scope", REQUEST, BODY)
+    await shelf.put("scope", REQUEST, b"other")
+    twin = digest[:-1] + ("0" if digest[-1] != "0" else "1")
+    async with store.write() as connection:
+        is_other = documents.c.digest == digest_of_bytes(b"other")
+        await connection.execute(update(documents).where(is_other).values(digest=twin))
+    assert isinstance(await shelf.get("scope", REQUEST, abbreviated(digest)), Missing)
+    assert isinstance(await shelf.get("scope", REQUEST, digest), Document)
 
 
 async def test_an_empty_document_is_there(shelf: DocumentStore) -> None:

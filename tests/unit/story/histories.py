@@ -11,7 +11,7 @@ from typing import Any, Final
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import WorkflowHistory
 
-from tests.replay.histories import history_files, read_events, read_index
+from tests.replay.histories import history_files, inflated, is_payload, read_events, read_index
 from triage.replay import read_history
 from triage.story.parts import Beat, Kind, Story
 from triage.story.telling import tell, tell_chain
@@ -82,8 +82,8 @@ def payload(data: object, encoding: str = "json/plain") -> dict[str, Any]:
 def changed(value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:  # noqa: ANN401 - any JSON value
     """Return a JSON value in which each payload is changed."""
     if isinstance(value, dict):
-        if "metadata" in value and "encoding" in value["metadata"]:
-            return change(value)
+        if is_payload(value):
+            return change(inflated(value))
         return {name: changed(item, change) for name, item in value.items()}
     if isinstance(value, list):
         return [changed(item, change) for item in value]
