@@ -132,9 +132,10 @@ def test_the_table_of_activities_gives_the_code_s_timeouts() -> None:
 
 
 def test_the_table_of_activities_says_which_are_local() -> None:
-    """Local are those that the workflows call as local activities."""
+    """Local are those that the workflows call as local activities, and reads that say so."""
     rows = PAGE.table("activity", "queue", "kind", "start-to-close", "in all", "attempts")
     called = {_name_called(function) for function in LOCAL_CALLS} | {names.ACTIVITY_OPEN_INCIDENT}
+    called |= {tool.name for tool in BUILTIN_TOOLS if tool.snapshot().local}
     assert called == {row[0] for row in rows if row[2] == "local"}
 
 
