@@ -31,6 +31,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.start import Limits
 
 _NOTICES: Final = ("reminder", "escalation")
+VERIFY_AGAIN: Final = "verify-again-what-came-to-decide"
+"""The patch that looks whether a review has become the decision while it was verified."""
 
 
 def history_is_full() -> bool:
@@ -189,13 +191,21 @@ class WaitingRoom:
 
     async def prove(self, claimed: Review, source: Source) -> RefusalCode | None:
         """Verify a review's signature and take it; return why it does not count, or None."""
-        if self._asked is None:
-            return RefusalCode.NOT_PENDING
-        decides = self._desk.would_decide(claimed)
-        code, subject = await self.verify(claimed, self._asked, decides=decides)
-        if code is not None:
-            return code
-        return self._desk.receive(claimed, source, workflow.now(), subject)
+        while self._asked is not None:
+            decides = self._desk.would_decide(claimed)
+            code, subject = await self.verify(claimed, self._asked, decides=decides)
+            if code is not None:
+                return code
+            if decides or not self._has_come_to_decide(claimed):
+                return self._desk.receive(claimed, source, workflow.now(), subject)
+        return RefusalCode.NOT_PENDING
+
+    def _has_come_to_decide(self, claimed: Review) -> bool:
+        """Whether others approved while this review was verified as one of several.
+
+        It is the decision now, and has to be recorded as that before it counts.
+        """
+        return self._desk.would_decide(claimed) and workflow.patched(VERIFY_AGAIN)
 
     async def verify(
         self, claimed: Review, operation: Operation, *, decides: bool = True
