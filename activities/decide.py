@@ -45,8 +45,13 @@ class DecideActivities:
     @activity.defn(name=ACTIVITY_DECIDE)
     async def decide(self, request: DecideRequest) -> DecideResult:
         """Return the adapter's proposal, or the named outcome that stands in for one."""
-        result = await self._decided(request)
         attempt = activity.info().attempt
+        if request.attempts_left is not None and attempt > request.attempts_left:
+            # The attempts before were lost with their workers, and each may have been a call.
+            detail = "the budget of model_attempts is spent on calls that were lost"
+            result = DecideResult(outcome=DecideOutcome.EXHAUSTED, detail=detail)
+        else:
+            result = await self._decided(request)
         return result if attempt == 1 else result.model_copy(update={"attempts": attempt})
 
     async def _decided(self, request: DecideRequest) -> DecideResult:

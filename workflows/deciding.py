@@ -82,6 +82,7 @@ class Decider:
                 correction=self._correction,
                 tokens_left=budget.left(limits.tokens, state.tokens),
                 cost_micros_left=budget.left(limits.cost_micros, state.cost_micros),
+                attempts_left=budget.left(limits.model_attempts, state.model_attempts),
             ),
             self._context.model_timeout_ms,
         )

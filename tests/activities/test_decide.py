@@ -280,3 +280,23 @@ def _evidence(services: Services, scope: str, version: int, days: int) -> Eviden
         size_bytes=len(content),
         expires_at=replace(services, retention=timedelta(days=days)).content_expiry(),
     )
+
+
+@pytest.mark.parametrize(("attempt", "asked"), [(2, True), (3, False)])
+async def test_calls_lost_with_their_workers_are_charged_to_the_budget(
+    asking: Asking, attempt: int, asked: bool
+) -> None:
+    """An attempt beyond those that the budget leaves asks nobody: those before were calls, too."""
+    request = asking.request.model_copy(
+        update={"model": await _stored(asking, hand_over()), "attempts_left": 2}
+    )
+    env = ActivityEnvironment()
+    env.info = replace(env.info, attempt=attempt)
+    result: DecideResult = await env.run(DecideActivities(asking.services).decide, request)
+    expected = DecideOutcome.DECISION if asked else DecideOutcome.EXHAUSTED
+    assert (expected, attempt) == (result.outcome, result.attempts)
+
+
+async def _stored(asking: Asking, *script: JsonValue) -> str:
+    documents = asking.services.documents
+    return f"recorded:{await documents.put(SHARED, DocumentKind.SCRIPT, canonical_json(script))}"

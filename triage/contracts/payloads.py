@@ -132,8 +132,8 @@ class DecideRequest(Sparse):
     """Argument of `decide`: the step and where its inputs are stored.
 
     `correction` says in our words what was wrong with the answer before, so that the model may
-    correct it. `tokens_left` and `cost_micros_left` are what the run may still spend; None is no
-    bound. Both digests may be abbreviated: see `abbreviated`.
+    correct it. `tokens_left`, `cost_micros_left` and `attempts_left` are what the run may still
+    spend; None is no bound. Both digests may be abbreviated: see `abbreviated`.
     """
 
     scope: str
@@ -145,6 +145,7 @@ class DecideRequest(Sparse):
     correction: str | None = None
     tokens_left: int | None = None
     cost_micros_left: int | None = None
+    attempts_left: int | None = None
 
 
 class Usage(Contract):
