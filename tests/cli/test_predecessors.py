@@ -13,7 +13,7 @@ from tests.replay.people import EDITED
 from tests.unit.story.histories import events_of, parsed, payload
 from tests.workflow.decisions import a_request
 from triage.cli.predecessors import Predecessor, standing_request
-from triage.cli.resuming import series
+from triage.cli.resuming import ids_after
 from triage.contracts.base import ContractError
 from triage.contracts.options import ContinuedFrom
 from triage.contracts.request import parse_request
@@ -69,4 +69,4 @@ def test_ids_go_on_in_a_series(workflow_id: str, follows: str | None, expected: 
     link = ContinuedFrom(workflow_id=workflow_id, run_id="run", version=6)
     request = parse_request(a_request())
     ended = Predecessor(link, "completed", request, options={}, follows=follows)
-    assert expected == [*itertools.islice(series(ended), 2)]
+    assert expected == [*itertools.islice(ids_after(ended), 2)]

@@ -17,6 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from triage.cli.clients import RPC_TIMEOUT, NoWorkerError, Run, ask_run, find_run
 from triage.cli.errors import RefusedError
+from triage.continuing import first_run_id, read_link
 from triage.contracts import names
 from triage.contracts.base import ContractError
 from triage.contracts.failures import FailureClass
@@ -140,14 +141,8 @@ def _link(run: Run, state: StateView) -> ContinuedFrom:
     """
     stopped = 0 if state.response else 1
     return ContinuedFrom(
-        workflow_id=run.id, run_id=first_run_id(run), version=state.version + stopped
+        workflow_id=run.id, run_id=first_run_id(run.description), version=state.version + stopped
     )
-
-
-def first_run_id(run: Run) -> str:
-    """Return the id of the first of the executions that went on as this one."""
-    first: str = run.description.raw_description.workflow_execution_info.first_run_id
-    return first
 
 
 def _request(run: Run, events: Sequence[HistoryEvent]) -> TriageRequest:
@@ -216,22 +211,6 @@ def _json(value: Read) -> JsonValue:
 async def link_of(run: Run) -> ContinuedFrom | None:
     """Return which ended run this one continues; None if it continues none, or cannot tell."""
     try:
-        return await read_link(run)
+        return await read_link(run.handle)
     except RPCError:
-        return None
-
-
-async def read_link(run: Run) -> ContinuedFrom | None:
-    """Return which ended run this one continues, if it does.
-
-    Nothing but the first event of its history is read.
-
-    Raises:
-        RPCError: it cannot be read.
-    """
-    page = run.handle.fetch_history_events(page_size=1, rpc_timeout=RPC_TIMEOUT)
-    try:
-        values = _arguments([await anext(page)])
-        return parse_options(values[1]).continued_from
-    except (ContractError, IndexError, StopAsyncIteration):
         return None

@@ -15,23 +15,27 @@ from typing import Final
 
 from pydantic import JsonValue
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
 
 from triage.cli import following, orders
-from triage.cli.clients import RPC_TIMEOUT, Run, bounded, connect, has_worker
+from triage.cli.clients import Run, bounded, connect, has_worker
 from triage.cli.errors import InputError, RefusedError
 from triage.cli.inputs import checked_workflow_id
 from triage.cli.output import Format, put, put_json, say
-from triage.cli.predecessors import Predecessor, first_run_id, never_began, predecessor, read_link
+from triage.cli.predecessors import Predecessor, never_began, predecessor
 from triage.cli.running import run
 from triage.cli.starting import begin
+from triage.continuing import (
+    FIRST_CONTINUATION,
+    MAX_IDS_TRIED,
+    describe,
+    first_run_id,
+    read_link,
+    series,
+)
 from triage.contracts.options import ContinuedFrom, parse_options
 
 RESUME_SECONDS: Final = 30.0
 """The ended run's history may come in many pages."""
-
-MAX_IDS_TRIED: Final = 50
-FIRST_CONTINUATION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +124,18 @@ async def _own_id(client: Client, ended: Predecessor) -> str:
         RefusedError: the run was continued already, or very many ids are taken.
     """
     chain, newest = {(ended.link.workflow_id, ended.link.run_id)}, None
-    for candidate in series(ended):
+    for candidate in ids_after(ended):
         checked_workflow_id(candidate, orders.ID_HINT)
-        run = await _existing(client, candidate)
-        if run is None:
+        handle = client.get_workflow_handle(candidate)
+        found = await describe(handle)
+        if found is None:
             if newest is not None and not await never_began(newest):
                 raise continued_already(ended.link.workflow_id, newest)
             return candidate
-        link = await read_link(run)
+        link = await read_link(handle)
         if link is not None and (link.workflow_id, link.run_id) in chain:
-            chain.add((run.id, first_run_id(run)))
-            newest = run
+            chain.add((candidate, first_run_id(found)))
+            newest = Run(handle, found)
     raise RefusedError(f"{MAX_IDS_TRIED} ids are taken; nothing was started", orders.ID_HINT)
 
 
@@ -147,24 +152,14 @@ def continued_already(workflow_id: str, newest: Run) -> RefusedError:
     )
 
 
-def series(ended: Predecessor) -> Iterator[str]:
-    """Return the ended run's id with ``.2``, ``.3`` and so on; a continuation's series goes on."""
+def ids_after(ended: Predecessor) -> Iterator[str]:
+    """Return the ids for the ended run's continuation; a continuation's series goes on."""
     base, first = ended.link.workflow_id, FIRST_CONTINUATION
     stem, _, number = base.rpartition(".")
     is_of_a_series = ended.follows is not None and f"{ended.follows}.".startswith(f"{stem}.")
     if stem and is_of_a_series and number.isascii() and number.isdecimal():
         base, first = stem, int(number) + 1
-    return (f"{base}.{n}" for n in range(first, first + MAX_IDS_TRIED))
-
-
-async def _existing(client: Client, workflow_id: str) -> Run | None:
-    handle = client.get_workflow_handle(workflow_id)
-    try:
-        return Run(handle, await handle.describe(rpc_timeout=RPC_TIMEOUT))
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
-        return None
+    return series(base, first)
 
 
 def _tell_started(
