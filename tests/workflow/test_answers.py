@@ -2,161 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic import SecretStr
-from sqlalchemy import select
 from temporalio.client import Client
 
-from tests.fakes.commit_log import Action
 from tests.fakes.faults import refused
-from tests.fakes.github import GitHub, serving_github
-from tests.fakes.github_shapes import number_of
-from tests.workflow.decisions import final, lookup
-from tests.workflow.runs import Run
-from tests.workflow.world import World, altered_world
+from tests.workflow.answering import Desk, opened_desk
+from tests.workflow.world import World
 from triage.connection import ServerUnreachable
 from triage.contracts.approval import Verdict
 from triage.contracts.response import Status
-from triage.contracts.state import PendingView
-from triage.ingest.answers import Answering
-from triage.settings import Settings
-from triage.signing.files import KeyringFile
-from triage.signing.keys import Keyring, new_key, signing_key
-from triage.storage.admission import Admission, Content, Delivery, Subject
-from triage.storage.commands import Command, Commands
-from triage.storage.ledger import Ledger
-from triage.storage.outbox import Outbox
-from triage.storage.schema_intake import commands
-from triage.trackers.github_setup import open_github
 from triage.web.flood import Flood
-
-REPOSITORY = "acme/shop"
-NUMBERS = count(100)
-RIGHTS = {
-    "octocat": ("maintain", "write"),
-    "triager": ("triage", "read"),
-    "eve": ("admin", "admin"),
-    "writer": ("admin", "admin"),
-}
-
-
-@dataclass
-class Desk:
-    """Runs on GitHub that only signed approvals move, and the part that signs for commenters."""
-
-    world: World
-    github: GitHub
-    answering: Answering
-
-    async def waiting(self) -> tuple[Run, PendingView, Subject]:
-        """Open an issue, as if a delivery had, and return its run once it waits."""
-        number = str(next(NUMBERS))
-        await self.github.control.open_issue(REPOSITORY, number, title="Crash", author="eve")
-        subject = Subject(
-            tenant="default",
-            source="github",
-            repository=REPOSITORY,
-            repository_id=str(number_of(REPOSITORY)),
-            number=number,
-        )
-        context = {"repository": REPOSITORY, "issue": number}
-        run = await self.world.start(lookup(), final("owners-api"), context=context, mode="approve")
-        store = self.world.services.store
-        delivery = Delivery(
-            delivery_id=f"d{number}", event="issues", action="opened", body_digest=number
-        )
-        content = Content(digest=number, at=datetime.now(UTC), document=b"{}")
-        await Admission(store, timedelta(days=1)).admit(delivery, subject, content)
-        held = await Outbox(store).take()
-        assert held is not None
-        assert await Outbox(store).started(held, run.id, None)
-        return run, await run.waiting(), subject
-
-    async def says(
-        self,
-        subject: Subject,
-        pending: PendingView,
-        login: str = "octocat",
-        **changes: Any,  # noqa: ANN401 - any field
-    ) -> None:
-        """Let somebody answer in a comment, and carry it on."""
-        said = Command(
-            comment_id=f"{subject.number}-{login}-{changes}",
-            person_id=str(number_of(login)),
-            login=login,
-            operation_id=pending.operation_id,
-            version=pending.version,
-            verdict=Verdict.APPROVE,
-            said_at=datetime.now(UTC),
-        )
-        delivery = Delivery(
-            delivery_id=said.comment_id, event="issue_comment", action="created", body_digest="x"
-        )
-        commands = self.answering.commands
-        await commands.admit(delivery, subject, replace(said, **changes))
-        await self.answering.carry_all()
-
-    async def became(self, subject: Subject) -> str:
-        """What became of the last answer on an issue."""
-        c = commands.c
-        query = select(c.state).where(c.number == subject.number).order_by(c.created_at.desc())
-        async with self.world.services.store.read() as connection:
-            return str(await connection.scalar(query.limit(1)))
-
-    async def written(self) -> list[str | None]:
-        """The labels that operations put on."""
-        log = await self.github.control.log()
-        return [e.label for e in log if e.action is Action.LABELED and e.operation]
 
 
 @pytest.fixture
 async def desk(world: World, tmp_path: Path) -> AsyncIterator[Desk]:
-    """GitHub, a keyring with one service that may vouch, and nobody with a key of their own."""
-    ring = KeyringFile(tmp_path / "keyring.json")
-    began = datetime.now(UTC) - timedelta(minutes=1)
-    private, entry = new_key("triage-serve", began, vouches_for=("github",))
-    ring.change(lambda _: Keyring.of([entry]))
-    async with serving_github(tmp_path / "commits.jsonl") as github:
-        await github.control.define_labels(REPOSITORY, ["bug", "component:api"])
-        github.api.people.rights |= {(REPOSITORY, who): right for who, right in RIGHTS.items()}
-        settings = Settings(
-            tracker="github",
-            github_base_url=github.control.api,
-            github_token=SecretStr("reader"),
-            github_write_token=SecretStr("writer"),
-        )
-        tracker = open_github(settings)
-        services = replace(
-            world.services,
-            local_trust=False,
-            keyring=ring,
-            trackers={"github": tracker},
-            default_tracker="github",
-            ledger=Ledger(world.services.store, lease_seconds=30, quiet_period_seconds=0.2),
-        )
-        async with altered_world(world, services=services) as opened:
-
-            async def connect() -> Client:
-                return opened.client
-
-            answering = Answering(
-                commands=Commands(services.store),
-                documents=services.documents,
-                connect=connect,
-                tracker=tracker,
-                tracker_name="github",
-                key=signing_key(private),
-                refusals=Counter(),
-            )
-            yield Desk(opened, github, answering)
+    """GitHub, and a run's question to whoever may answer there."""
+    async with opened_desk(world, tmp_path) as opened:
+        yield opened
 
 
 async def test_a_maintainer_s_comment_writes_once(desk: Desk) -> None:
@@ -246,3 +113,13 @@ async def test_whoever_answers_again_and_again_is_asked_about_seldom(desk: Desk)
     assert "waiting" == await desk.became(subject)
     asked = await desk.github.control.requests("GET")
     assert 1 == len([r for r in asked if "stranger" in r["path"]])
+
+
+async def test_a_comment_of_the_question_s_own_second_may_be_older_than_it(desk: Desk) -> None:
+    """GitHub tells whole seconds: only what was surely said after the question answers it."""
+    run, pending, subject = await desk.waiting()
+    asked = datetime.fromisoformat(pending.proposed_at).replace(microsecond=0)
+    await desk.says(subject, pending, said_at=asked)
+    assert "early" == await desk.became(subject)
+    await desk.says(subject, pending, said_at=asked + timedelta(seconds=1))
+    assert Status.COMPLETED is (await run.response()).status

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from temporalio.client import WorkflowUpdateFailedError
@@ -16,7 +17,9 @@ from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
 from tests.fixed_rules import rules_with
+from tests.workflow.answering import next_number
 from tests.workflow.decisions import OPERATION, a_request, final, label, lookup
+from tests.workflow.losing import losing
 from tests.workflow.runs import Run, envelope, eventually, outcome, refusal_of
 from tests.workflow.world import (
     SERVER_FLAGS,
@@ -213,3 +216,20 @@ async def test_the_largest_run_can_be_carried(world: World) -> None:
     await run.waiting_at(9)
     assert [] == await run.task_failures()
     await run.handle.terminate()
+
+
+async def test_an_answer_that_counted_before_is_known_after(world: World, tmp_path: Path) -> None:
+    """The server forgets an answer with the execution that took it; the record does not."""
+    number = next_number()
+    first = label(operation_id="first", issue=number)
+    second = label("component:api", operation_id="second", issue=number)
+    async with losing(world, tmp_path) as lost:
+        run, pending, subject = await lost.desk.waiting(lookup(), first, second, number=number)
+        await lost.says(subject, pending)
+        await run.waiting_at(pending.version + 3)
+        await _flood(run, JUNK)
+        await run.reaches(lambda state: state.refusals_total == JUNK)
+        assert (await run.handle.describe()).run_id != run.handle.first_execution_run_id
+        await lost.tries_again()
+        assert ["accepted"] == await lost.desk.outcomes(subject)
+        await run.handle.terminate()

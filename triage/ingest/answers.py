@@ -16,26 +16,30 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from temporalio.client import (
-    Client,
-    WorkflowHandle,
-    WorkflowQueryFailedError,
-    WorkflowQueryRejectedError,
-    WorkflowUpdateFailedError,
-    WorkflowUpdateRPCTimeoutOrCancelledError,
-)
-from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client
+from temporalio.service import RPCError
 
 from triage.connection import ServerUnreachable
-from triage.contracts import names
-from triage.contracts.approval import RefusalCode, Review, ReviewAnswer
-from triage.contracts.canonical import short_hash
+from triage.continuing import newest_of
+from triage.contracts.approval import RefusalCode, Review
 from triage.contracts.state import PendingView, StateView
+from triage.ingest.runs import (
+    NOT_PENDING,
+    PAUSE_SECONDS,
+    Handle,
+    LaterError,
+    NoError,
+    has_taken,
+    scope_of,
+    send,
+    state_of,
+    trouble,
+)
 from triage.policy.rules import Rules
 from triage.settings_sources import SettingsError
 from triage.signing.keys import SigningKey
-from triage.signing.tokens import Statement, audience, sign, vouched_claims
+from triage.signing.tokens import Statement, audience, sign, token_id_of, vouched_claims
+from triage.storage.approvals import Approvals
 from triage.storage.commands import MAX_AGE, Commands, HeldCommand
 from triage.storage.documents import Document, DocumentKind, DocumentStore
 from triage.trackers.base import TrackerError, TrackerRefused, TrackerUnavailable
@@ -43,34 +47,11 @@ from triage.trackers.people import KnowsPeople, Person
 from triage.web.flood import Flood
 
 LIFETIME: Final = timedelta(minutes=5)
-PAUSE_SECONDS: Final = 10.0
-"""After an attempt that could not be finished."""
-MAX_PAUSE_SECONDS: Final = 300.0
 ANSWERS_A_MINUTE: Final = 10
 """Of one person: who may not decide must not use up what the tracker lets us ask."""
-NOT_PENDING: Final = RefusalCode.NOT_PENDING.value
 
 _SHARED: Final = ""
-_RPC_TIMEOUT: Final = timedelta(seconds=10)
-_GONE: Final = frozenset({RPCStatusCode.NOT_FOUND})
 _log = logging.getLogger(__name__)
-
-
-class _NoError(Exception):
-    """The answer does not count."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-class _LaterError(Exception):
-    """Nobody can say now."""
-
-    def __init__(self, code: str, seconds: float = PAUSE_SECONDS) -> None:
-        super().__init__(code)
-        self.code = code
-        self.seconds = min(seconds, MAX_PAUSE_SECONDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +60,7 @@ class Answering:
 
     Attributes:
         commands: what people said.
+        approvals: the decisions on record.
         documents: where the rules of runs are kept.
         connect: reaches the server, or raises within seconds.
         tracker: says who somebody is and what they may do.
@@ -89,6 +71,7 @@ class Answering:
     """
 
     commands: Commands
+    approvals: Approvals
     documents: DocumentStore
     connect: Callable[[], Awaitable[Client]]
     tracker: KnowsPeople
@@ -109,9 +92,9 @@ class Answering:
     async def _carry(self, held: HeldCommand) -> None:
         try:
             await self._answer(held)
-        except _NoError as refusal:
+        except NoError as refusal:
             await self._refuse(held, refusal.code)
-        except _LaterError as error:
+        except LaterError as error:
             _log.warning("an answer waits", extra={"code": error.code})
             await self.commands.later(held, error.code, error.seconds)
         else:
@@ -128,34 +111,63 @@ class Answering:
         """Check everything, sign and send.
 
         Raises:
-            _NoError: it does not count.
-            _LaterError: nobody can say now.
+            NoError: it does not count.
+            LaterError: nobody can say now.
         """
+        handle = await self._run(held)
+        if held.sent_to is not None and await self._counted_before(held, handle):
+            return
         if held.age > MAX_AGE:
-            raise _NoError("old")
-        if held.workflow_id is None:
-            raise _NoError("no_run")
-        handle = await self._run(held.workflow_id)
-        state = await _state_of(handle)
+            raise NoError("old")
+        state = await state_of(handle)
         pending = _pending(held, state)
         if wait := self.pace.wait_for(held.person_id):
-            raise _LaterError("pace", wait)
+            raise LaterError("pace", wait)
         person = await self._person(held, await self._rules(state))
         review = await self._signed(held, handle, pending, person)
-        await _send(handle, review, held.command_key)
+        if not await self.commands.sending(held, handle.id):
+            raise LaterError("held")
+        await send(handle, review, held.command_key)
 
-    async def _run(self, workflow_id: str) -> WorkflowHandle[object, object]:
+    async def _run(self, held: HeldCommand) -> Handle:
+        """Return the run that it was sent to, or the one that stands for the issue now."""
+        if held.sent_to is None and held.age > MAX_AGE:
+            raise NoError("old")
+        workflow_id = held.sent_to or held.workflow_id
+        if workflow_id is None:
+            raise NoError("no_run")
         try:
             client = await self.connect()
         except (ServerUnreachable, SettingsError):
-            raise _LaterError("unreachable") from None
-        return client.get_workflow_handle(workflow_id)
+            raise LaterError("unreachable") from None
+        if held.sent_to is not None:
+            return client.get_workflow_handle(workflow_id)
+        try:
+            return await newest_of(client, workflow_id)
+        except RPCError as error:
+            raise trouble(error) from None
+
+    async def _counted_before(self, held: HeldCommand, handle: Handle) -> bool:
+        """Whether an earlier attempt was accepted, and died before anybody learned of it.
+
+        The server knows the answer by the comment's key. A run that continued as new since knows
+        what was decided only: then the decision on record must have this very comment's token, for
+        another person's same answer, or this person's other comment, is another one.
+        """
+        if await has_taken(handle, held.command_key):
+            return True
+        decided = (await state_of(handle)).verdicts
+        said = (held.operation_id, held.version, held.verdict)
+        if said not in {(note.operation_id, note.version, note.verdict) for note in decided}:
+            return False
+        token_id = token_id_of(self.key.kid, held.command_key)
+        return await self.approvals.by_token(token_id) is not None
 
     async def _rules(self, state: StateView) -> Rules:
         """Return the rules that the run is held to."""
         found = await self.documents.get(_SHARED, DocumentKind.POLICY, state.provenance.policy)
         if not isinstance(found, Document):
-            raise _NoError("no_rules")
+            raise NoError("no_rules")
         return Rules.model_validate_json(found.body)
 
     async def _person(self, held: HeldCommand, rules: Rules) -> Person:
@@ -163,22 +175,22 @@ class Answering:
         try:
             person = await self.tracker.person(held.repository, held.login)
         except TrackerRefused:
-            raise _NoError("no_word") from None
+            raise NoError("no_word") from None
         except TrackerUnavailable as error:
             pause = error.retry_after_seconds or PAUSE_SECONDS
-            raise _LaterError("tracker", pause) from None
+            raise LaterError("tracker", pause) from None
         except TrackerError:
-            raise _LaterError("tracker") from None
+            raise LaterError("tracker") from None
         if person is None or person.id != held.person_id or not person.may_answer:
-            raise _NoError(RefusalCode.UNAUTHORISED.value)
+            raise NoError(RefusalCode.UNAUTHORISED.value)
         if person.right.value not in rules.comment_rights:
-            raise _NoError(RefusalCode.UNAUTHORISED.value)
+            raise NoError(RefusalCode.UNAUTHORISED.value)
         return person
 
     async def _signed(
         self,
         held: HeldCommand,
-        handle: WorkflowHandle[object, object],
+        handle: Handle,
         pending: PendingView,
         person: Person,
     ) -> Review:
@@ -192,7 +204,7 @@ class Answering:
             digest=pending.digest,
             verdict=held.verdict,
             approver=person.login,
-            scope=await _scope_of(handle, held.tenant),
+            scope=await scope_of(handle, held.tenant),
         )
         claims = vouched_claims(
             statement,
@@ -212,60 +224,17 @@ class Answering:
         )
 
 
-async def _state_of(handle: WorkflowHandle[object, object]) -> StateView:
-    try:
-        state: StateView = await handle.query(
-            names.QUERY_STATE, result_type=StateView, rpc_timeout=_RPC_TIMEOUT
-        )
-    except (WorkflowQueryFailedError, WorkflowQueryRejectedError):
-        raise _LaterError("no_state") from None
-    except RPCError as error:
-        raise _trouble(error) from None
-    return state
-
-
 def _pending(held: HeldCommand, state: StateView) -> PendingView:
     """Return the operation that the comment names, if the run shows just that since before it."""
     pending = state.pending
     if pending is None or pending.operation_id != held.operation_id:
-        raise _NoError(NOT_PENDING)
+        raise NoError(NOT_PENDING)
     if pending.version != held.version:
-        raise _NoError(RefusalCode.STALE_VERSION.value)
-    # A comment's time has whole seconds. What was said before it was asked answers something else.
-    if held.said_at < datetime.fromisoformat(pending.proposed_at).replace(microsecond=0):
-        raise _NoError("early")
+        raise NoError(RefusalCode.STALE_VERSION.value)
+    if (pending.target["repository"], pending.target["issue"]) != (held.repository, held.number):
+        raise NoError("other_issue")
+    # A comment's time has whole seconds, so it may have been made before a question of the same
+    # second. What was said before it was asked answers something else.
+    if held.said_at < datetime.fromisoformat(pending.proposed_at):
+        raise NoError("early")
     return pending
-
-
-async def _scope_of(handle: WorkflowHandle[object, object], tenant: str) -> str:
-    try:
-        found = await handle.describe(rpc_timeout=_RPC_TIMEOUT)
-    except RPCError as error:
-        raise _trouble(error) from None
-    first = found.raw_description.workflow_execution_info.first_run_id
-    return short_hash(tenant, handle.id, first)
-
-
-async def _send(handle: WorkflowHandle[object, object], review: Review, key: str) -> None:
-    """Send a review; the server takes a second one under the same key for the first."""
-    try:
-        answer: ReviewAnswer = await handle.execute_update(
-            names.UPDATE_REVIEW, review, id=key, result_type=ReviewAnswer, rpc_timeout=_RPC_TIMEOUT
-        )
-    except WorkflowUpdateFailedError as error:
-        cause = error.cause
-        is_ours = isinstance(cause, ApplicationError) and cause.type in set(RefusalCode)
-        raise _NoError(str(cause.type) if is_ours else "refused") from None  # type: ignore[attr-defined] # an ApplicationError
-    except (WorkflowUpdateRPCTimeoutOrCancelledError, TimeoutError):
-        raise _LaterError("no_answer") from None
-    except RPCError as error:
-        raise _trouble(error) from None
-    if not answer.accepted:
-        raise _NoError(answer.code)
-
-
-def _trouble(error: RPCError) -> _NoError | _LaterError:
-    """Say what a fault of the server means: a run that has ended waits for nothing."""
-    return (
-        _NoError(NOT_PENDING) if error.status in _GONE else _LaterError(error.status.name.lower())
-    )

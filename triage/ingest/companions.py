@@ -19,6 +19,7 @@ from triage.settings import Settings, SettingsError
 from triage.signing.files import KeyringFile, read_key
 from triage.signing.keys import KeyFileError, KeyringError, SigningKey
 from triage.storage.admission import Admission
+from triage.storage.approvals import Approvals
 from triage.storage.commands import Commands
 from triage.storage.documents import DocumentStore
 from triage.storage.engine import Store
@@ -113,6 +114,7 @@ def _answering(settings: Settings, house: House, tracker: object, key: SigningKe
         )
     return Answering(
         commands=Commands(house.store),
+        approvals=Approvals(house.store),
         documents=DocumentStore(house.store),
         connect=house.starter.reached,
         tracker=tracker,

@@ -165,6 +165,11 @@ def new_claims(
     return _new_claims(statement, key.subject, now, lifetime, jti, None)
 
 
+def token_id_of(kid: str, jti: str) -> str:
+    """Return what stands for the token of a key with this single-use id, wherever it is stored."""
+    return digest_of([kid, jti])
+
+
 def vouched_claims(
     statement: Statement,
     tracker: str,
@@ -286,7 +291,7 @@ def _verified(
         approver=expected.approver,
         kid=kid,
         verdict=claims.verdict,
-        token_id=digest_of([kid, claims.jti]),
+        token_id=token_id_of(kid, claims.jti),
         issued_at=datetime.fromtimestamp(claims.iat, UTC),
         expires_at=datetime.fromtimestamp(claims.exp, UTC),
         vouched=claims.vouched,

@@ -130,6 +130,13 @@ class Approvals:
         async with self._store.read() as connection:
             return await find_approval(connection, operation_key, version)
 
+    async def by_token(self, token_id: str) -> ApprovalRow | None:
+        """Return the decision that a signed approval's single-use id became, if it became one."""
+        query = select(approvals).where(approvals.c.token_id == token_id)
+        async with self._store.read() as connection:
+            found = await first_row(connection, query)
+        return None if found is None else _to_row(found)
+
 
 async def _keep_voucher(
     connection: AsyncConnection, voucher: Voucher | None, tenant: str, now: datetime

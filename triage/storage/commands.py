@@ -25,6 +25,17 @@ DEFAULT_LEASE_SECONDS: Final = 60.0
 """Longer than an attempt takes."""
 MAX_AGE: Final = timedelta(hours=1)
 """An older comment is no answer any more: it may be a recording that somebody sends again."""
+_SAID: Final = (
+    "command_key",
+    "tenant",
+    "repository",
+    "number",
+    "person_id",
+    "login",
+    "operation_id",
+    "version",
+    "said_at",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +70,9 @@ class HeldCommand:
         attempts: how often it was taken, this time included.
         tenant: whose it is.
         repository: where it was said.
+        number: on which issue.
         workflow_id: the run that has the issue's newest text; None if none has.
+        sent_to: the run that it was sent to by an attempt whose outcome nobody here learned.
         age: how old the comment is.
     """
 
@@ -67,7 +80,9 @@ class HeldCommand:
     attempts: int
     tenant: str
     repository: str
+    number: str
     workflow_id: str | None
+    sent_to: str | None
     age: timedelta
     person_id: str
     login: str
@@ -130,14 +145,25 @@ class Commands:
             mine = c.command_key == found["command_key"]
             await connection.execute(update(commands).where(mine).values(**held))
             run = await first_row(connection, _run_of(found["subject_key"]))
-        names = ("command_key", "tenant", "repository", "person_id", "login", "operation_id")
         return HeldCommand(
-            **{name: found[name] for name in (*names, "version", "said_at")},
+            **{name: found[name] for name in _SAID},
             verdict=Verdict(found["verdict"]),
             attempts=attempts,
             workflow_id=None if run is None else run["workflow_id"],
+            sent_to=found["workflow_id"],
             age=now - found["said_at"],
         )
+
+    async def sending(self, held: HeldCommand, workflow_id: str) -> bool:
+        """Record which run it goes to, before it goes; False if somebody else holds it by now.
+
+        Every later attempt asks that run first whether it has the answer, and goes to no other.
+        """
+        async with self._store.write() as connection:
+            done = await connection.execute(
+                update(commands).where(*_mine(held)).values(workflow_id=workflow_id)
+            )
+        return done.rowcount == 1
 
     async def accepted(self, held: HeldCommand) -> bool:
         """Record that the run took it; False if somebody else holds it by now."""
@@ -170,18 +196,24 @@ class Commands:
         wait: timedelta | None = None,
         **values: Any,  # noqa: ANN401 - column values
     ) -> bool:
-        c = commands.c
-        mine = (
-            c.command_key == held.command_key,
-            c.state == "waiting",
-            c.attempts == held.attempts,
-        )
         async with self._store.write() as connection:
             now = await self._store.now(connection)
             due = None if wait is None else now + wait
-            told = {"workflow_id": held.workflow_id, "next_attempt_at": due, "updated_at": now}
-            done = await connection.execute(update(commands).where(*mine).values(**values, **told))
+            done = await connection.execute(
+                update(commands)
+                .where(*_mine(held))
+                .values(**values, next_attempt_at=due, updated_at=now)
+            )
         return done.rowcount == 1
+
+
+def _mine(held: HeldCommand) -> tuple[Any, ...]:
+    c = commands.c
+    return (
+        c.command_key == held.command_key,
+        c.state == "waiting",
+        c.attempts == held.attempts,
+    )
 
 
 def _values(key: str, subject: Subject, command: Command, now: datetime) -> dict[str, Any]:
