@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
+from datetime import UTC, datetime
 from functools import cache
 from typing import Final
 
 from tests.docs.pages import ROOT, page
-from triage.trackers.outcomes import Became
+from triage.cli.exposition import MAX_GROUPS, MAX_NAME_CHARS, OTHER
+from triage.cli.outcomes_report import Report, gauges
+from triage.trackers.outcomes import Became, Mark, Outcome
 from triage.trackers.undo import Ending
 from triage.trackers.undo_plan import Fate
 
 PAGE: Final = page("docs/cases.md")
 REFERENCE: Final = page("docs/reference.md")
+NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
 NAMED: Final = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 KINDS: Final = (
     "tests/unit/policy/test_codeowners.py",
@@ -56,3 +60,16 @@ def test_the_words_of_outcomes_are_the_code_s() -> None:
     """What may have become of a label days later."""
     became = {row[0] for row in REFERENCE.table("became", "written", "only suggested")}
     assert {kind.value for kind in Became} == became
+
+
+def test_the_metrics_of_outcomes_are_the_code_s() -> None:
+    """Each metric that is printed stands on the page with its labels, and no other does."""
+    mark = Mark(
+        workflow_id="", tracker="", repository="", issue="", label="bug", component="", at=NOW
+    )
+    report = Report(NOW, [(mark, Outcome(Became.RETAINED, accepted=True))], 1, knows_runs=True)
+    printed = {(gauge.name, ", ".join(gauge.samples[0][0])) for gauge in gauges(report)}
+    table = REFERENCE.table("metric, a gauge each", "labels", "meaning")
+    assert printed == {(row[0], row[1]) for row in table}
+    assert f"Names are cut at {MAX_NAME_CHARS} characters. The {MAX_GROUPS} pairs" in REFERENCE.text
+    assert f"`{OTHER}`" in REFERENCE.text

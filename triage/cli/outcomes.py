@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pydantic import JsonValue
-
 from triage.cli.errors import UnreachableError
-from triage.cli.output import Format, put, put_json, put_table, say
+from triage.cli.exposition import lines
+from triage.cli.outcomes_report import Report, as_json, cost, gauges, rows
+from triage.cli.output import NumbersFormat, put, put_json, put_table, say
 from triage.cli.running import run
 from triage.cli.stores import open_store
 from triage.settings import load_settings
@@ -37,27 +35,7 @@ WITHOUT_RUNS: Final = "Temporal does not answer: what runs only suggested is not
 Place = tuple[str, str, str]
 
 
-@dataclass(frozen=True)
-class _Report:
-    """Marks with their outcomes, and what calls of models cost in that time."""
-
-    since: str
-    outcomes: Sequence[tuple[Mark, Outcome]]
-    cost_micros: int
-    knows_runs: bool
-
-    @property
-    def accepted(self) -> int:
-        """How many labels a person's act stands behind."""
-        return sum(outcome.accepted for _, outcome in self.outcomes)
-
-    @property
-    def cost_each_micros(self) -> int | None:
-        """What an accepted label cost; None if there is none."""
-        return round(self.cost_micros / self.accepted) if self.accepted else None
-
-
-def outcomes(days: float, format_: Format, *, runs: bool) -> None:
+def outcomes(days: float, format_: NumbersFormat, *, runs: bool) -> None:
     """Read back and print.
 
     Raises:
@@ -65,20 +43,22 @@ def outcomes(days: float, format_: Format, *, runs: bool) -> None:
         StorageError: it cannot be used.
     """
     report = run(_report(days, runs=runs))
-    if format_ is Format.JSON:
-        put_json(_json(report))
+    if format_ is NumbersFormat.JSON:
+        put_json(as_json(report))
         return
     if runs and not report.knows_runs:
         say(WITHOUT_RUNS)
-    rows = _rows(report.outcomes)
-    if not rows:
+    if format_ is NumbersFormat.PROMETHEUS:
+        put(*lines(gauges(report)))
+    elif not report.outcomes:
         say("no label was written or suggested in that time")
-        return
-    put_table((*HEADERS, "ACCEPTED"), [tuple(map(str, row.values())) for row in rows])
-    put(_cost(report))
+    else:
+        table = [tuple(map(str, row.values())) for row in rows(report.outcomes)]
+        put_table((*HEADERS, "ACCEPTED"), table)
+        put(cost(report))
 
 
-async def _report(days: float, *, runs: bool) -> _Report:
+async def _report(days: float, *, runs: bool) -> Report:
     settings = load_settings()
     async with open_store(create=False) as store:
         since = await some_days_ago(store, days)
@@ -86,7 +66,7 @@ async def _report(days: float, *, runs: bool) -> _Report:
         suggested, knows = await _suggested(since) if runs else ([], False)
         marks += _only_suggested(suggested, marks)
         found = await _read(open_trackers(settings, store), marks)
-        return _Report(since.isoformat(), found, await cost_since(store, since), knows)
+        return Report(since, found, await cost_since(store, since), knows)
 
 
 async def _written(store: Store, since: datetime) -> list[Mark]:
@@ -171,63 +151,3 @@ async def _issue(
     if isinstance(issue, IssueNotFound) or isinstance(events, IssueNotFound):
         return None
     return issue.labels, events
-
-
-def _rows(found: Sequence[tuple[Mark, Outcome]]) -> list[dict[str, JsonValue]]:
-    """Count by label and component, in the order of their names."""
-    groups: dict[tuple[str, str], list[tuple[Mark, Outcome]]] = {}
-    for mark, outcome in found:
-        groups.setdefault((mark.label, mark.component), []).append((mark, outcome))
-    return [_row(*names, groups[names]) for names in sorted(groups)]
-
-
-def _row(label: str, component: str, found: Sequence[tuple[Mark, Outcome]]) -> dict[str, JsonValue]:
-    became = Counter(outcome.became for _, outcome in found)
-    written = sum(mark.write is not None for mark, _ in found)
-    counts: dict[str, JsonValue] = {kind.value: became[kind] for kind in Became}
-    return {
-        "label": label,
-        "component": component or "-",
-        "written": written,
-        "suggested": len(found) - written,
-        **counts,
-        "accepted": sum(outcome.accepted for _, outcome in found),
-    }
-
-
-def _cost(report: _Report) -> str:
-    total = f"models cost {report.cost_micros:,} millionths"
-    if report.cost_each_micros is None:
-        return f"{total}; no label was accepted"
-    each = f"{report.cost_each_micros:,} for each accepted label"
-    return f"{total}, {each} ({report.accepted} accepted)"
-
-
-def _json(report: _Report) -> JsonValue:
-    rows: list[JsonValue] = [*_rows(report.outcomes)]
-    return {
-        "since": report.since,
-        "runs_read": report.knows_runs,
-        "rows": rows,
-        "labels": [_mark_json(mark, outcome) for mark, outcome in report.outcomes],
-        "accepted": report.accepted,
-        "cost_micros": report.cost_micros,
-        "cost_per_accepted_micros": report.cost_each_micros,
-    }
-
-
-def _mark_json(mark: Mark, outcome: Outcome) -> JsonValue:
-    return {
-        "workflow_id": mark.workflow_id,
-        "target": {
-            "tracker": mark.tracker,
-            "repository": mark.repository,
-            "issue": mark.issue,
-        },
-        "label": mark.label,
-        "component": mark.component or None,
-        "at": mark.at.isoformat(),
-        "written": mark.write is not None,
-        "became": outcome.became.value,
-        "accepted": outcome.accepted,
-    }

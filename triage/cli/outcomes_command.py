@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.output import Format
+from triage.cli.output import NumbersFormat
 
 
 def register(app: typer.Typer) -> None:
@@ -23,9 +23,9 @@ def outcomes(
         bool,
         typer.Option("--runs/--no-runs", help="Also what runs suggested and nobody wrote."),
     ] = True,
-    format_: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = (
-        Format.TEXT
-    ),
+    format_: Annotated[
+        NumbersFormat, typer.Option("--format", help="How to print the answer.")
+    ] = NumbersFormat.TEXT,
 ) -> None:
     """Read back what became of each label that was written or suggested; changes nothing."""
     from triage.cli import outcomes as reading  # noqa: PLC0415 - see triage.cli.main

@@ -43,6 +43,14 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class NumbersFormat(StrEnum):
+    """How an answer that a metrics system may scrape is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    PROMETHEUS = "prometheus"
+
+
 def prepare_streams() -> None:
     """Make both streams able to print anything, whatever encoding the terminal has."""
     for stream in (sys.stdout, sys.stderr):
