@@ -9,6 +9,7 @@ from activities.services import Services
 from triage.contracts.payloads import Operation, WriteRequest
 from triage.trackers.abilities import HasLabelIds
 from triage.trackers.base import LabelsAdded, Tracker
+from triage.trackers.inventory import Inventory
 
 ACTOR = "bounded-triage"
 CALLS_A_LEASE = 3
@@ -37,6 +38,18 @@ async def send_labels(
     return await tracker.add_labels(
         at.repository, at.issue, labels, by=ACTOR, operation_key=operation_key
     )
+
+
+def pinned_at(operation: Operation, inventory: Inventory) -> Operation:
+    """Hold an operation to the labels that the repository has now, unless it is held to some.
+
+    What was approved before a run began was shown to nobody by that run, so it names no ids. From
+    the last look on it means the labels that were seen there: one that is made again after that is
+    another label, and nothing is sent.
+    """
+    if operation.label_ids is not None or not inventory.has_ids:
+        return operation
+    return operation.model_copy(update={"label_ids": inventory.ids(operation.labels)})
 
 
 def call_seconds(services: Services, request: WriteRequest) -> float:

@@ -28,8 +28,7 @@ from activities.label_answers import (
     unknown_result,
 )
 from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
-from activities.label_sending import CALLS_A_LEASE, clock, send_labels
-from activities.label_sending import call_seconds as call_seconds
+from activities.label_sending import CALLS_A_LEASE, call_seconds, clock, pinned_at, send_labels
 from activities.needed import approvals_needed
 from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
@@ -151,6 +150,7 @@ class LabelWrite:
         if await self._writes_stopped():
             return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
         self._before = reading.issue.labels
+        self._operation = pinned_at(self._operation, inventory)
         # A part may be there already: the tracker need not be asked for that again.
         self._labels = reading.missing or self._operation.labels
         return None

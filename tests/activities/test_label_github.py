@@ -261,9 +261,13 @@ async def test_a_label_that_changed_after_it_was_shown_is_a_conflict(far: Far, h
     assert [] == await far.end.control.requests("POST")
 
 
-async def test_a_label_that_changes_in_the_last_moment_is_a_conflict(far: Far) -> None:
-    """Also after our last look: the tracker compares once more, right before the request."""
-    request = await far.pinned("bug")
+@pytest.mark.parametrize("shown", [True, False])
+async def test_a_label_that_changes_in_the_last_moment_is_a_conflict(
+    far: Far,
+    shown: bool,
+) -> None:
+    """Also after our last look, and where an approval from before the run names no ids."""
+    request = await (far.pinned("bug") if shown else far.request("bug"))
     before = len(await far.end.control.requests("GET"))
     # The third look at the issue is the tracker's own, before it looks at the labels again.
     await far.end.control.plan(Fault(method="GET", path="/issues/101$", skip=2, after_ms=300))

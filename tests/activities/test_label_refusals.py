@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from activities.label_write import call_seconds
+from activities.label_sending import call_seconds
 from tests.activities.scripted_tracker import Add, Read
 from tests.activities.writing import Writing
 from triage.contracts.payloads import WriteOutcome
