@@ -15,6 +15,7 @@ from triage.cli import key_files
 from triage.cli.briefing_trust import signs_by_settings
 from triage.cli.errors import InputError, RefusedError
 from triage.cli.policy_state import place_of, policy_state
+from triage.cli.undo_consents import Consents, count_consent
 from triage.cli.who import who
 from triage.contracts.approval import Verdict as ReviewVerdict
 from triage.contracts.canonical import digest_of, short_hash
@@ -57,13 +58,29 @@ class Rights:
             RulesFileError: the rules cannot be used.
             StorageError: it cannot be said.
         """
-        rules = (await policy_state(self._settings, place_of(self._settings, None))).standing.rules
+        rules = await self._rules()
         if (problem := why_not(self.name, plan.issue.author, rules)) is not None:
             raise RefusedError(f"{self.name} may not undo this: {problem}")
         if self._key is None and await self._is_to_be_signed(store, plan):
             raise RefusedError(
                 "only a signed undo counts here", "add --sign; 'triage keys new NAME' makes a key"
             )
+
+    async def _rules(self) -> Rules:
+        return (await policy_state(self._settings, place_of(self._settings, None))).standing.rules
+
+    async def consents(self, store: Store, decision: ApprovalRow, tenant: str) -> Consents:
+        """Count this person in, and return how many agree: the last one needed is not recorded.
+
+        Raises:
+            InputError: the ring cannot be used.
+            StorageError: it cannot be said.
+        """
+        required = (await self._rules()).approvals_required
+        if required == 1:
+            return Consents(1, 1)
+        ring = None if self._key is None else _ring(self._settings)
+        return await count_consent(store, decision, tenant, required, ring)
 
     async def _is_to_be_signed(self, store: Store, plan: UndoPlan) -> bool:
         if signs_by_settings(self._settings):
@@ -81,7 +98,8 @@ class Rights:
         """
         async with store.read() as connection:
             now = await store.now(connection)
-        shown = [row.digest, plan.issue.content_digest, sorted(plan.issue.labels)]
+        rules = digest_of((await self._rules()).model_dump(mode="json"))
+        shown = [row.digest, plan.issue.content_digest, sorted(plan.issue.labels), rules]
         decision = ApprovalRow(
             approval_id=short_hash(row.operation_key, str(row.version)),
             scope=row.scope,
@@ -128,8 +146,6 @@ class Rights:
 
 def why_not(name: str, author: str, rules: Rules) -> str | None:
     """Say why somebody may not undo a write, or None if they may (pure)."""
-    if rules.approvals_required > 1:
-        return f"the rules want {rules.approvals_required} people for a write; do it by hand"
     if rules.approvers and exact(name) not in map(exact, rules.approvers):
         return "the rules name others as approvers"
     if author and folded(name) == folded(author):

@@ -108,7 +108,12 @@ async def _carry_out(seen: _Seen, settings: Settings, rights: Rights) -> Undone:
         # Between the question and the answer the rules, the lock or the switch may have changed.
         await rights.check(store, seen.plan)
         row = undo_row(seen.plan, seen.attempt)
-        return await undo.carry_out(seen.plan, row, await rights.approval(store, seen.plan, row))
+        decision = await rights.approval(store, seen.plan, row)
+        consents = await rights.consents(store, decision, row.tenant)
+        if not consents.suffice:
+            told = f"{consents.given} of {consents.required} people agree"
+            return Undone(ending=Ending.COUNTED, operation_key=row.operation_key, detail=told)
+        return await undo.carry_out(seen.plan, row, decision, consents.required)
 
 
 @asynccontextmanager
@@ -182,17 +187,20 @@ def _says_yes(name: str, plan: UndoPlan, format_: Format) -> bool:
 
 
 def _put_undone(undone: Undone, plan: UndoPlan, format_: Format) -> None:
-    if undone.ending not in {Ending.DONE, Ending.DONE_BEFORE}:
+    if undone.ending in _WHY:
         raise RefusedError(undone.detail or undone.ending.value, _WHY[undone.ending])
     if format_ is Format.JSON:
-        put_json(_json(undone.ending, undone.operation_key, undone.receipt, plan))
+        told = _json(undone.ending, undone.operation_key, undone.receipt, plan)
+        put_json({**told, "detail": undone.detail} if undone.detail else told)
+    elif undone.ending is Ending.COUNTED:
+        put(f"{undone.detail}: {NOTHING_DONE}; the others type the same under their own names")
     else:
         put(f"undone: {len(plan.taking_off)} off, seen on the issue, as {undone.operation_key}")
 
 
 def _json(
     ending: Ending | None, key: str | None, receipt: bytes | None, plan: UndoPlan | None
-) -> JsonValue:
+) -> dict[str, JsonValue]:
     document: dict[str, JsonValue] = {
         "ending": None if ending is None else ending.value,
         "operation_key": key,

@@ -15,6 +15,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.approvals import ApprovalRow, RefusalCode, Verdict, consume, find_approval
+from triage.storage.engine import Store
 from triage.storage.operations import OperationRecord
 from triage.storage.schema import audit
 
@@ -39,13 +40,40 @@ async def use_approvals(
 
 async def approvers_of(connection: AsyncConnection, stands: ApprovalRow) -> frozenset[str]:
     """Return who approved exactly what the decision that stands is about, by their stable ids."""
+    return frozenset(str(one["approver"]) for one in await _same_as(connection, stands))
+
+
+async def consents_to(store: Store, decision: ApprovalRow) -> frozenset[str]:
+    """Return who agreed to exactly what a decision is about, in the same form, and still does.
+
+    Signed consents count beside a signed decision alone, and one that has expired counts for none.
+    """
+    form = decision.source.value
+    async with store.read() as connection:
+        now = await store.now(connection)
+        found = await _same_as(connection, decision)
+    return frozenset(
+        str(one["approver"])
+        for one in found
+        if one.get("source") == form and _is_after(one.get("expires_at"), now)
+    )
+
+
+async def _same_as(connection: AsyncConnection, decision: ApprovalRow) -> list[Mapping[str, Any]]:
     query = select(audit.c.body).where(
-        audit.c.subject == stands.operation_key, audit.c.kind.in_(_KINDS)
+        audit.c.subject == decision.operation_key, audit.c.kind.in_(_KINDS)
     )
     bodies = (await connection.execute(query)).scalars().all()
-    approved = (_approval_in(body) for body in bodies)
-    same = (stands.version, stands.digest, stands.operation_digest, Verdict.APPROVE.value)
-    return frozenset(str(one["approver"]) for one in approved if _said(one) == same)
+    same = (decision.version, decision.digest, decision.operation_digest, Verdict.APPROVE.value)
+    return [one for one in map(_approval_in, bodies) if _said(one) == same]
+
+
+def _is_after(told: object, now: datetime) -> bool:
+    """Whether a time that an entry names is still to come; one that cannot be read is not."""
+    try:
+        return isinstance(told, str) and datetime.fromisoformat(told) > now
+    except (ValueError, TypeError):
+        return False
 
 
 def _said(details: Mapping[str, Any]) -> tuple[object, ...]:

@@ -66,6 +66,8 @@ class Ending(StrEnum):
     """The issue is not what was shown: nothing was done."""
     REFUSED = "refused"
     """Nothing was done; the detail says why."""
+    COUNTED = "counted"
+    """More people have to agree: nothing was done."""
     IN_DOUBT = "in_doubt"
     """An earlier undo is not settled yet."""
     UNKNOWN = "unknown"
@@ -140,8 +142,12 @@ class Undo:
                 return attempt, found
         return MAX_UNDOS, found
 
-    async def carry_out(self, plan: UndoPlan, row: OperationRow, approval: ApprovalRow) -> Undone:
+    async def carry_out(
+        self, plan: UndoPlan, row: OperationRow, approval: ApprovalRow, approvals: int = 1
+    ) -> Undone:
         """Take off what was shown, if it still is as it was shown.
+
+        Where several `approvals` are needed, so many people's must be on the audit trail.
 
         Raises:
             StorageError: the ledger cannot be used; what was done before, it says.
@@ -151,7 +157,8 @@ class Undo:
             return _ended(row, Ending.DONE_BEFORE, receipt=answer.receipt)
         if not isinstance(answer, Reserved):
             return _ended(row, Ending.IN_DOUBT, "somebody else undoes it, or did")
-        return await _Attempt(self, plan, row, approval, answer.epoch).run()
+        attempt = _Attempt(self, plan, row, approval, answer.epoch)
+        return await attempt.run(approvals)
 
 
 class _Attempt:
@@ -170,13 +177,13 @@ class _Attempt:
         self._epoch = epoch
         self._taken: list[str] = []
 
-    async def run(self) -> Undone:
+    async def run(self, approvals: int) -> Undone:
         """Look once more, use the approval up, and take off label after label."""
         stop = await self._last_look()
         if stop is not None:
             return await self._give_up(*stop)
         key = self._row.operation_key
-        if not await self._ledger.dispatch(key, self._epoch):
+        if not await self._ledger.dispatch(key, self._epoch, approvals=approvals):
             return await self._give_up(Ending.REFUSED, "the approval does not hold")
         for label in self._row.labels:
             stop = await self._take_off(label)
