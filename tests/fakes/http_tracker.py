@@ -30,6 +30,7 @@ from triage.trackers.base import (
     TrackerTimeout,
     TrackerUnavailable,
     content_digest,
+    is_label,
 )
 
 BOT: Final = "bounded-triage[bot]"
@@ -135,7 +136,7 @@ class HttpTracker:
         issue = await reading.issue(repository, number)
         if issue.locked:
             raise TrackerRefused("issue_locked", "the issue is locked")
-        known = {label_key(name): name for name in await reading.inventory(repository)}
+        known = {label_key(x): x for x in await reading.inventory(repository) if is_label(x)}
         if any(label_key(name) not in known for name in labels):
             return LabelsAdded(results=tuple(_unknown(name, known) for name in labels))
         on, removed = set(map(label_key, issue.labels)), await reading.removed(repository, number)

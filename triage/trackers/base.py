@@ -18,6 +18,8 @@ from triage.contracts.canonical import digest_of
 
 MAX_LABELS: Final = 100
 """An issue has no more."""
+MAX_LABEL_CHARS: Final = 50
+"""A label's name has no more: GitHub's bound, held to everywhere, so that rules fit anywhere."""
 MAX_REQUEST_ID_CHARS: Final = 128
 _REQUEST_ID: Final = re.compile(rf"[A-Za-z0-9:._-]{{1,{MAX_REQUEST_ID_CHARS}}}")
 
@@ -242,7 +244,8 @@ class Tracker(Protocol):
         Args:
             repository: where the issue lives.
             number: the issue.
-            labels: names; letter case does not matter.
+            labels: names; letter case does not matter. One that is no label (`is_label`) is
+                unknown, whatever the tracker has.
             by: who acts, for the tracker's records.
             operation_key: the write that this belongs to, likewise.
 
@@ -259,6 +262,11 @@ class Tracker(Protocol):
 def as_request_id(text: str | None) -> str | None:
     """Return a tracker's name for a request, or None for whatever cannot be one."""
     return text if text is not None and _REQUEST_ID.fullmatch(text) else None
+
+
+def is_label(name: str) -> bool:
+    """Whether a label may be called this: not nothing, and not longer than `MAX_LABEL_CHARS`."""
+    return bool(name.strip()) and len(name) <= MAX_LABEL_CHARS
 
 
 def label_key(name: str) -> str:

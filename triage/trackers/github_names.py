@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from triage.trackers.base import TrackerRefused
+from triage.trackers.base import TrackerRefused, is_label
 
-MAX_LABEL_CHARS: Final = 50
 BAD_TARGET: Final = "bad_target"
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,98}")
@@ -65,7 +64,7 @@ def issue_place(repository: str, number: str) -> Place:
 
 def is_label_name(name: str) -> bool:
     """Whether GitHub may have a label of this name, and an address can name it."""
-    return len(name) <= MAX_LABEL_CHARS and name.strip() not in _NO_PATH and _is_text(name)
+    return is_label(name) and name.strip() not in _NO_PATH and _is_text(name)
 
 
 def _is_name(form: re.Pattern[str], text: str) -> bool:

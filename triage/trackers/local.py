@@ -22,6 +22,7 @@ from triage.trackers.base import (
     LabelStatus,
     TrackedIssue,
     TrackerRefused,
+    is_label,
 )
 from triage.trackers.inventory import LABEL_CHANGED, RepositoryLabel
 from triage.trackers.listing import IssuePage, Listed, ListedRepository
@@ -142,7 +143,7 @@ class LocalTracker(LocalUndo):
                 raise TrackerRefused("issue_locked", "the issue is locked")
             if pinned and (change := (await inventory(connection, repository)).change(pinned)):
                 raise TrackerRefused(LABEL_CHANGED, change.value)
-            known = await known_labels(connection, repository, labels)
+            known = await known_labels(connection, repository, filter(is_label, labels))
             asked = [(name, known.get(label_key(repository, name))) for name in labels]
             if any(label is None for _, label in asked):
                 return LabelsAdded(results=tuple(_not_attempted(*pair) for pair in asked))

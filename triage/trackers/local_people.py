@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import JsonValue
 from sqlalchemy import delete, func, select, update
@@ -17,7 +17,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
 from triage.storage.schema import tracker_issue_labels, tracker_issues
-from triage.trackers.base import IssueNotFound, TrackedIssue, TrackerRefused, TrackerUnavailable
+from triage.trackers.base import (
+    MAX_LABEL_CHARS,
+    IssueNotFound,
+    TrackedIssue,
+    TrackerRefused,
+    TrackerUnavailable,
+    is_label,
+)
 from triage.trackers.local_rows import (
     IssueEvent,
     Label,
@@ -32,8 +39,6 @@ from triage.trackers.local_rows import (
     repository_key,
     to_issue,
 )
-
-MAX_LABEL_CHARS: Final = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +113,7 @@ class LocalIssues:
         """Add labels to a repository's inventory; return those that were not there.
 
         Raises:
-            TrackerRefused: a name is blank or has over 200 characters (``bad_label``).
+            TrackerRefused: a name is blank or has over 50 characters (``bad_label``).
         """
         async with self._write() as connection:
             now = await self._store.now(connection)
@@ -231,7 +236,7 @@ def checked_label(name: str) -> str:
     Raises:
         TrackerRefused: it is blank or too long (``bad_label``).
     """
-    if not name.strip() or len(name) > MAX_LABEL_CHARS:
+    if not is_label(name):
         raise TrackerRefused("bad_label", f"a label has 1 to {MAX_LABEL_CHARS} characters")
     return name
 

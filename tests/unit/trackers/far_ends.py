@@ -36,7 +36,7 @@ from triage.trackers.github_auth import (
 from triage.trackers.github_auth import App as OurApp
 from triage.trackers.github_wire import Wire
 from triage.trackers.local import LocalTracker
-from triage.trackers.local_rows import label_key
+from triage.trackers.local_rows import insert_label, label_key
 
 NUMBER: Final = "101"
 LABELS: Final = ("bug", "component:api", "good first issue")
@@ -108,7 +108,11 @@ class LocalEnd:
 
     async def defines(self, *labels: str) -> None:
         """Give the repository more labels."""
-        await self.local.seed_labels(self.repository, labels)
+        async with self._store.write() as connection:
+            now = await self._store.now(connection)
+            # The command that does it refuses names that no repository has today.
+            for label in labels:
+                await insert_label(connection, self.repository, label, now)
 
     async def remakes(self, label: str) -> None:
         """Delete the label's row, which no command does, and make it anew."""

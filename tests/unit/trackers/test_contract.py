@@ -214,6 +214,18 @@ async def test_a_locked_issue_is_refused(end: FarEnd) -> None:
     assert before.content_digest != after.content_digest
 
 
+async def test_a_label_has_at_most_fifty_characters(end: FarEnd) -> None:
+    """A longer name is none, even if the tracker had it, and stops the whole call."""
+    longest, too_long = "x" * 50, "y" * 51
+    await end.defines(longest, too_long)
+    assert (longest,) == (await _add(end, longest)).added
+    outcome = await _add(end, too_long, "bug", key="op_2")
+    assert [LabelRefusal.UNKNOWN_LABEL, LabelRefusal.NOT_ATTEMPTED] == [
+        result.refusal for result in outcome.results
+    ]
+    assert (longest,) == (await issue_of(end)).labels
+
+
 @pytest.mark.parametrize("name", ODD_NAMES)
 async def test_label_names_are_any_text(end: FarEnd, name: str) -> None:
     """Names with signs that break addresses, shells or lists are just names."""

@@ -227,7 +227,7 @@ async def test_people_are_refused_with_a_code_too(tracker: LocalTracker) -> None
         "label_not_on_issue": tracker.remove_label(REPOSITORY, NUMBER, "bug", by="ann"),
         "unknown_label": tracker.add_label(REPOSITORY, NUMBER, "invented", by="ann"),
         "issue_not_found": tracker.edit_issue(REPOSITORY, "none", by="ann", title="x"),
-        "bad_label": tracker.seed_labels(REPOSITORY, [" "]),
+        "bad_label": tracker.seed_labels(REPOSITORY, ["x" * 51]),
         "issue_exists": tracker.create_issue(
             REPOSITORY, title="x", body="y", author="ann", number=NUMBER
         ),
