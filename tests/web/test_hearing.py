@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from tests.cli.conftest import NOWHERE
-from tests.web.hooks import Hook, hook_settings, serving
+from tests.web.hooks import EARLY, LATER, Hook, an_event, hook_settings, serving
 from triage.storage.commands import Commands
 from triage.storage.schema_intake import commands
 
@@ -108,6 +108,26 @@ async def test_the_issue_s_author_is_refused(hearing: Hook) -> None:
     [delivery] = await hearing.deliveries()
     assert ("refused", "barred") == (delivery["state"], delivery["code"])
     assert [] == await _rows(hearing)
+
+
+async def test_an_order_in_an_issue_s_own_text_is_none(hearing: Hook) -> None:
+    """Whoever may open or edit an issue decides nothing by what its title and body say."""
+    for action in ("opened", "edited"):
+        event = an_event(action, title=ORDER, body=ORDER, at=LATER if action == "edited" else EARLY)
+        answer = await hearing.send(event)
+        assert 202 == answer.status_code
+    order = a_comment("LGTM", issue={**a_comment()["issue"], "title": ORDER, "body": ORDER})
+    assert (202, "ignored", "no_order") == await _send(hearing, order)
+    assert [] == await _rows(hearing)
+
+
+async def test_what_github_calls_somebody_beside_a_comment_does_not_count(hearing: Hook) -> None:
+    """A private member shows as NONE and is heard; an author who shows as OWNER is barred."""
+    private = a_comment(comment={"author_association": "NONE"})
+    assert (202, "accepted", None) == await _send(hearing, private)
+    author = a_comment(login="reporter", comment={"id": 43, "author_association": "OWNER"})
+    assert (202, "refused", "barred") == await _send(hearing, author)
+    assert ["octocat"] == [row["login"] for row in await _rows(hearing)]
 
 
 async def test_a_comment_is_held_to_what_every_delivery_is(hearing: Hook) -> None:

@@ -130,6 +130,21 @@ async def test_what_was_written_before_an_edit_is_not_proposed_again(world: Worl
     assert ["bug"] == await world.written(run)
 
 
+async def test_an_edit_after_a_person_s_correction_puts_nothing_back(world: World) -> None:
+    """What somebody took off meanwhile is not asked about again, under whatever operation."""
+    script = [label("bug", operation_id=name) for name in (OPERATION, "op-106", "op-107")]
+    run = await world.start(*script, mode="approve")
+    await run.review("approve")
+    await run.waiting_at(6)
+    await world.tracker.remove_label(run.id, ISSUE, "bug", by="ann")
+    await run.signal("edit", EDITED)
+    response = await run.response()
+    assert (Status.REVIEW_REQUIRED, "policy_block") == outcome(response)
+    states = [state for _, _, state in await run.operation_states()]
+    assert ["applied", "withdrawn", "blocked"] == states
+    assert ["added", "removed"] == [what for _, what, _ in await world.label_events(run)]
+
+
 REFUSED: list[JsonValue] = [
     a_request(request_id="ISSUE-2"),
     {**EDITED, "labels": ["bug"]},
