@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import uuid
 from collections.abc import Mapping
@@ -12,13 +13,16 @@ import pytest
 
 from tests.workflow.world import World
 from triage.cli.backfilling import put_report, telling
-from triage.contracts.options import Mode
-from triage.ingest.backfill import Backfill, Pace, Wanted
+from triage.contracts.options import DEFAULT_TENANT, Mode
+from triage.ingest.backfill import PREFIX, Backfill, Pace, Wanted
 from triage.ingest.backfill_report import report_of
+from triage.storage.admission import Subject
 from triage.trackers.base import TrackerUnavailable
 from triage.trackers.listing import IssuePage, Listed, ListedRepository, ListsIssues
 from triage.trackers.local import LocalTracker
 
+CLOCK = 0.02
+"""By so much the server's clock may tell two moments apart otherwise than ours."""
 TEXTS = {
     "1": ("Crash", "Error: it crashes on start, see backend/api.py. Steps to reproduce: start it."),
     "2": ("Typo in the guide", "There is a typo in docs/getting-started.md, the documentation."),
@@ -120,6 +124,41 @@ async def test_a_range_and_a_limit_leave_the_others_out(world: World, repository
     assert {} == (await backfill.run(later)).results
     earlier = _wanted(repository, until=now - timedelta(hours=1))
     assert {} == (await backfill.run(earlier)).results
+
+
+async def test_runs_begin_at_the_pace_that_was_asked_for(world: World, repository: str) -> None:
+    """At 300 a minute 0.2 s lie between two; one at a time begins when the one before ended."""
+    slow = await _spans(world, repository, Pace(parallel=9, per_minute=300, page_pause_seconds=0))
+    begun = [begin for begin, _ in slow]
+    pauses = [(b - a).total_seconds() for a, b in itertools.pairwise(begun)]
+    assert all(pause >= 0.2 - CLOCK for pause in pauses), pauses
+    pace = Pace(parallel=1, per_minute=60_000, page_pause_seconds=0)
+    lonely = await _spans(world, repository, pace)
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(lonely)), lonely
+
+
+async def _spans(world: World, repository: str, pace: Pace) -> list[tuple[datetime, datetime]]:
+    """Try the issues at a pace; return from when to when each run went, in their order."""
+    backfill = replace(_backfill(world, world.tracker, []), pace=pace)
+    outcome = await backfill.run(_wanted(repository))
+    return sorted([await _span(world, outcome.backfill_id, repository, n) for n in TEXTS])
+
+
+async def _span(
+    world: World, backfill_id: str, repository: str, number: str
+) -> tuple[datetime, datetime]:
+    """From when to when a run of a backfill went, by the server."""
+    subject = Subject(
+        tenant=DEFAULT_TENANT,
+        source="local",
+        repository=repository,
+        repository_id=repository,
+        number=number,
+    )
+    handle = world.client.get_workflow_handle(f"{PREFIX}{backfill_id}-{subject.key}")
+    found = await handle.describe()
+    assert found.close_time is not None
+    return found.start_time, found.close_time
 
 
 def test_progress_is_told_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
