@@ -79,6 +79,15 @@ def test_the_second_person_s_consent_takes_the_labels_off(several: Several) -> N
     assert 0 == several("audit", "verify").status
 
 
+@UNSIGNED
+def test_whoever_looks_is_told_how_many_it_takes(several: Several) -> None:
+    """Without --yes nothing is put on the trail, and the number is beside the labels."""
+    env = {"TRIAGE_POLICY": str(several.home / "rules.toml"), "TRIAGE_LOCAL_TRUST": "true"}
+    shown = several("undo", KEY, "--as", "ann", env=env)
+    assert (0, True) == (shown.status, "2 people have to agree" in shown.out)
+    assert WAITS == several.told("bob")
+
+
 def test_one_person_is_one_person(several: Several) -> None:
     """However often somebody agrees, others have to."""
     assert [WAITS] * 3 == [several.told("ann") for _ in range(3)]

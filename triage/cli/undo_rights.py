@@ -50,33 +50,32 @@ class Rights:
         self._key = key
         self.name = key.approver if key else who(by)
 
-    async def check(self, store: Store, plan: UndoPlan) -> None:
-        """Return only if this person may undo this write now.
+    async def check(self, store: Store, plan: UndoPlan) -> Rules:
+        """Return the rules of now, and only if this person may undo this write by them.
 
         Raises:
             RefusedError: they may not, or have to sign.
             RulesFileError: the rules cannot be used.
             StorageError: it cannot be said.
         """
-        rules = await self._rules()
+        rules = (await policy_state(self._settings, place_of(self._settings, None))).standing.rules
         if (problem := why_not(self.name, plan.issue.author, rules)) is not None:
             raise RefusedError(f"{self.name} may not undo this: {problem}")
         if self._key is None and await self._is_to_be_signed(store, plan):
             raise RefusedError(
                 "only a signed undo counts here", "add --sign; 'triage keys new NAME' makes a key"
             )
+        return rules
 
-    async def _rules(self) -> Rules:
-        return (await policy_state(self._settings, place_of(self._settings, None))).standing.rules
-
-    async def consents(self, store: Store, decision: ApprovalRow, tenant: str) -> Consents:
+    async def consents(
+        self, store: Store, decision: ApprovalRow, tenant: str, required: int
+    ) -> Consents:
         """Count this person in, and return how many agree: the last one needed is not recorded.
 
         Raises:
             InputError: the ring cannot be used.
             StorageError: it cannot be said.
         """
-        required = (await self._rules()).approvals_required
         if required == 1:
             return Consents(1, 1)
         ring = None if self._key is None else _ring(self._settings)
@@ -89,8 +88,10 @@ class Rights:
         approval = await Approvals(store).get(record.operation_key, record.version)
         return approval is not None and approval.source is ApprovalSource.TOKEN
 
-    async def approval(self, store: Store, plan: UndoPlan, row: OperationRow) -> ApprovalRow:
-        """Return the decision to undo exactly what was shown, signed if there is a key.
+    async def approval(
+        self, store: Store, plan: UndoPlan, row: OperationRow, rules: Rules
+    ) -> ApprovalRow:
+        """Return the decision to undo exactly what was shown by these rules, signed with the key.
 
         Raises:
             InputError: the key or the ring cannot be used.
@@ -98,8 +99,8 @@ class Rights:
         """
         async with store.read() as connection:
             now = await store.now(connection)
-        rules = digest_of((await self._rules()).model_dump(mode="json"))
-        shown = [row.digest, plan.issue.content_digest, sorted(plan.issue.labels), rules]
+        by = digest_of(rules.model_dump(mode="json"))
+        shown = [row.digest, plan.issue.content_digest, sorted(plan.issue.labels), by]
         decision = ApprovalRow(
             approval_id=short_hash(row.operation_key, str(row.version)),
             scope=row.scope,

@@ -64,6 +64,7 @@ class _Seen:
     plan: UndoPlan | None
     attempt: int
     standing: OperationRecord | None
+    required: int = 1
 
 
 def undo(given: Given, format_: Format) -> None:
@@ -82,6 +83,8 @@ def undo(given: Given, format_: Format) -> None:
         return
     if format_ is Format.TEXT:
         _put_plan(seen.plan)
+        if seen.required > 1:
+            put(f"{seen.required} people have to agree: each types this, the last one's does it")
     if not given.yes and not _says_yes(rights.name, seen.plan, format_):
         return
     _put_undone(run(_carry_out(seen, settings, rights)), seen.plan, format_)
@@ -97,8 +100,8 @@ async def _look(given: Given, settings: Settings, rights: Rights) -> _Seen:
         if not plan.taking_off:
             told = "; ".join(f"{quoted(name)}: {fate.value}" for name, fate in plan.fates.items())
             raise RefusedError("none of its labels is there and still ours: nothing to undo", told)
-        await rights.check(store, plan)
-        return _Seen(plan, attempt, None)
+        rules = await rights.check(store, plan)
+        return _Seen(plan, attempt, None, rules.approvals_required)
 
 
 async def _carry_out(seen: _Seen, settings: Settings, rights: Rights) -> Undone:
@@ -106,10 +109,11 @@ async def _carry_out(seen: _Seen, settings: Settings, rights: Rights) -> Undone:
         raise ValueError("there is nothing to carry out")
     async with _opened(settings) as (store, undo):
         # Between the question and the answer the rules, the lock or the switch may have changed.
-        await rights.check(store, seen.plan)
+        rules = await rights.check(store, seen.plan)
         row = undo_row(seen.plan, seen.attempt)
-        decision = await rights.approval(store, seen.plan, row)
-        consents = await rights.consents(store, decision, row.tenant)
+        decision = await rights.approval(store, seen.plan, row, rules)
+        needed = rules.approvals_required
+        consents = await rights.consents(store, decision, row.tenant, needed)
         if not consents.suffice:
             told = f"{consents.given} of {consents.required} people agree"
             return Undone(ending=Ending.COUNTED, operation_key=row.operation_key, detail=told)

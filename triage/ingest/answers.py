@@ -48,7 +48,7 @@ from triage.web.flood import Flood
 
 LIFETIME: Final = timedelta(minutes=5)
 ANSWERS_A_MINUTE: Final = 10
-"""Of one person: who may not decide must not use up what the tracker lets us ask."""
+"""Of one person: who may not decide must not use up what the tracker and the server let us ask."""
 
 _SHARED: Final = ""
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class Answering:
         tracker_name: what operations and keys call it.
         key: may vouch for the tracker's people.
         refusals: counts what did not count, by its code.
-        pace: for how many answers of one person the tracker is asked in a minute.
+        pace: for how many answers of one person runs and the tracker are asked in a minute.
     """
 
     commands: Commands
@@ -114,28 +114,24 @@ class Answering:
             NoError: it does not count.
             LaterError: nobody can say now.
         """
-        handle = await self._run(held)
+        workflow_id = _run_of(held)
+        if wait := self.pace.wait_for(held.person_id):
+            raise LaterError("pace", wait)
+        handle = await self._run(held, workflow_id)
         if held.sent_to is not None and await self._counted_before(held, handle):
             return
         if held.age > MAX_AGE:
             raise NoError("old")
         state = await state_of(handle)
         pending = _pending(held, state)
-        if wait := self.pace.wait_for(held.person_id):
-            raise LaterError("pace", wait)
         person = await self._person(held, await self._rules(state))
         review = await self._signed(held, handle, pending, person)
         if not await self.commands.sending(held, handle.id):
             raise LaterError("held")
         await send(handle, review, held.command_key)
 
-    async def _run(self, held: HeldCommand) -> Handle:
+    async def _run(self, held: HeldCommand, workflow_id: str) -> Handle:
         """Return the run that it was sent to, or the one that stands for the issue now."""
-        if held.sent_to is None and held.age > MAX_AGE:
-            raise NoError("old")
-        workflow_id = held.sent_to or held.workflow_id
-        if workflow_id is None:
-            raise NoError("no_run")
         try:
             client = await self.connect()
         except (ServerUnreachable, SettingsError):
@@ -222,6 +218,15 @@ class Answering:
             token=sign(claims, self.key),
             verdict=held.verdict,
         )
+
+
+def _run_of(held: HeldCommand) -> str:
+    """Return the run that it was sent to, or the one that the issue's newest text started."""
+    if held.sent_to is None and held.age > MAX_AGE:
+        raise NoError("old")
+    if (workflow_id := held.sent_to or held.workflow_id) is None:
+        raise NoError("no_run")
+    return workflow_id
 
 
 def _pending(held: HeldCommand, state: StateView) -> PendingView:
