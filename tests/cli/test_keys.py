@@ -198,6 +198,11 @@ def test_the_doctor_tells_whether_signatures_can_count(triage: Triage, tmp_path:
     assert ("ok", f"{ring}: 1 of 1 keys in use") == (used["status"], used["detail"])
     assert ("fail", f"chmod go-w {ring}") == (open_to_all["status"], open_to_all["advice"])
     assert "warn" == nothing_counts["status"]
+    unasked = _keyring_row(triage, {"TRIAGE_LOCAL_TRUST": "true"})
+    assert ("ok", "none is set: no signature can be checked") == (
+        unasked["status"],
+        unasked["detail"],
+    )
     assert "triage keys new" in nothing_counts["advice"]
 
 

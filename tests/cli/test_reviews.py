@@ -46,6 +46,24 @@ def test_an_operation_is_approved_once(stack: Stack, request_file: Path) -> None
     )
 
 
+def test_a_signature_that_nobody_checks_is_told_as_such(
+    stack: Stack, request_file: Path, tmp_path: Path
+) -> None:
+    """Under local trust a forged signature counts, so it is called unchecked, then and later."""
+    name = f"unchecked-{id_in(request_file)}"
+    stack.triage("keys", "new", "ann", env={"TRIAGE_HOME": str(tmp_path)})
+    key = tmp_path / "keys" / "ann.json"
+    follower = stack.waiting(request_file, name)
+    approved = stack.triage("approve", name, "op-6", "--version", "6", "--sign", "--key", key)
+    follower.finish()
+    [told] = [line for line in stack.triage("explain", name).out.splitlines() if "by ann" in line][
+        :1
+    ]
+    assert 0 == approved.status
+    assert reviewing.UNCHECKED in approved.err.splitlines()
+    assert told.endswith("by ann, signed, not checked (local trust takes any approval): it counts")
+
+
 def _answered(answer: Answer) -> tuple[bool, str, int]:
     document = answer.json()
     return document["accepted"], document["code"], document["version"]

@@ -109,7 +109,7 @@ def _adapters(settings: Settings) -> Iterator[Finding]:
     yield from model_check.check(settings)
     trust = {
         None: "count with the embedded server only",
-        True: "count",
+        True: "count, and no signature of an approval is checked",
         False: "never count: sign them with --sign",
     }[settings.local_trust]
     yield Finding("approvals", Level.OK, f"unsigned ones {trust}")

@@ -27,12 +27,13 @@ def check(settings: Settings) -> Finding:
         return Finding(NAME, Level.FAIL, f"{path}: {error}", advice)
     now = datetime.now(UTC)
     in_use = sum(entry.retired_at is None or entry.retired_at > now for entry in entries)
-    detail = f"{path}: {in_use} of {len(entries)} keys in use"
+    unasked = ", which local trust never asks" if settings.local_trust else ""
+    detail = f"{path}: {in_use} of {len(entries)} keys in use{unasked}"
     return Finding(NAME, Level.OK, detail) if in_use else Finding(NAME, Level.WARN, detail, NEW_KEY)
 
 
 def _unset(settings: Settings) -> Finding:
-    detail = "none is set: no signed approval counts"
     if settings.local_trust is False:
-        return Finding(NAME, Level.WARN, f"{detail}, and no unsigned one either", NEW_KEY)
-    return Finding(NAME, Level.OK, detail)
+        detail = "none is set: no signed approval counts, and no unsigned one either"
+        return Finding(NAME, Level.WARN, detail, NEW_KEY)
+    return Finding(NAME, Level.OK, "none is set: no signature can be checked")

@@ -38,6 +38,9 @@ REVIEW_SECONDS: Final = 20.0
 STOPPED: Final = "writes are stopped, and a write that is approved now is refused: nothing was sent"
 UNCOVERED: Final = "the issue shown is not what the operation was proposed on: nothing was sent"
 UNSEEN: Final = "the issue cannot be shown here, nor compared with the digest: nothing was sent"
+UNCHECKED: Final = (
+    "  not checked  by this run: it was started under local trust, which takes any approval"
+)
 NOTHING_SHOWN: Final = digest_of(None)
 ANYWAY: Final = "--anyway approves all the same"
 
@@ -254,6 +257,8 @@ async def _sign_and_send(review: Review, seen: Seen, key: SigningKey) -> Outcome
         return Outcome(code.value, seen.state.version, sent=False)
     signed = await signing.signed(seen.client, seen.run, review, pending, key)
     say(f"  signed      by {key.approver} with the key {key.kid}")
+    if seen.briefing is not None and not seen.briefing.signs:
+        say(UNCHECKED)
     return await sending.send(seen.run, signed, seen.state.version)
 
 

@@ -32,6 +32,7 @@ MAX_REVIEW_BYTES: Final = 65_536
 ACCEPTED: Final = "accepted"
 NO: Final = "it does not count"
 TO_VERIFY: Final = "its signature has to be verified"
+UNCHECKED: Final = ", signed, not checked (local trust takes any approval)"
 _VERDICTS: Final = {SIGNAL_APPROVE: Verdict.APPROVE, SIGNAL_REJECT: Verdict.REJECT}
 _MEANING: Final = {code.value: meaning for code, meaning in REFUSAL_MEANING.items()}
 
@@ -245,7 +246,7 @@ def tell_starting_approval(memory: Memory, event: HistoryEvent) -> Iterator[Beat
     worth = memory.starting_approval(proposal) if proposal else None
     if review is None or worth is None:
         return
-    by = f" by {named(review.approver)}, signed" if review.token else ""
+    by = f" by {named(review.approver)}{_signature(memory, review)}" if review.token else ""
     said = (
         f"the approval of {named(review.operation_id)} at version {review.version}"
         f" from the start{by}"
@@ -264,11 +265,17 @@ def tell_starting_approval(memory: Memory, event: HistoryEvent) -> Iterator[Beat
 
 def _shown(memory: Memory, review: Review) -> str:
     note = f", note {memory.said(review.note)}" if review.note else ""
-    signed = ", signed" if review.token else ""
     return (
         f"{review.verdict} of {named(review.operation_id)} at version {review.version}"
-        f" by {named(review.approver)}{signed}{note}"
+        f" by {named(review.approver)}{_signature(memory, review)}{note}"
     )
+
+
+def _signature(memory: Memory, review: Review) -> str:
+    """Say that a review is signed, and where trust is local that nobody looked at it."""
+    if not review.token:
+        return ""
+    return UNCHECKED if memory.desk.local else ", signed"
 
 
 def _facts(review: Review, channel: str) -> dict[str, JsonValue]:

@@ -139,6 +139,18 @@ def test_a_signature_is_told_when_it_was_verified() -> None:
     assert "eyJ" not in text_of(story) + text_of(refused)
 
 
+def test_a_signature_that_local_trust_did_not_check_is_told_as_such() -> None:
+    """Under local trust a signed review counts, and it is said that nobody looked at its token."""
+    events = events_of("completed-approved-by-signal")
+    [signal] = [e for e in events if "workflowExecutionSignaledEventAttributes" in e]
+    attributes = signal["workflowExecutionSignaledEventAttributes"]
+    [review] = [json.loads(data) for data in payloads(attributes)]
+    attributes["input"]["payloads"] = [payload({**review, "token": "eyJ.secret.token"})]
+    [came] = of_kind(tell(parsed(events)), Kind.REVIEW)
+    said = "by maintainer, signed, not checked (local trust takes any approval): it counts"
+    assert came.text.endswith(said)
+
+
 def _without_local_trust(payload: dict[str, Any]) -> dict[str, Any]:
     data = base64.b64decode(payload["data"]) if "data" in payload else b""
     changed = data.replace(b'"local_trust":true', b'"local_trust":false')
