@@ -137,7 +137,8 @@ class ReviewDesk:
         view = self._state.pending
         if view is None:
             return
-        if review.verdict is Verdict.APPROVE and view.approvals_required > 1:
+        approves = review.verdict is Verdict.APPROVE
+        if approves and view.approvals_required > 1:
             self.subjects += (subject,) if subject is not None else ()
             view = view.model_copy(update={"approved_by": (*view.approved_by, review.approver)})
             self._state.pending = view
@@ -152,6 +153,7 @@ class ReviewDesk:
                 approver=review.approver,
                 at=now.isoformat(),
                 note=review.note,
+                approved_by=view.approved_by if approves and view.approved_by else None,
             )
         )
 

@@ -48,3 +48,12 @@ def test_a_write_is_shown_with_the_ledgers_word_and_a_named_digest() -> None:
         "  op-6 at version 6  applied",
         f"    operation digest  {DIGEST}",
     ] == lines
+
+
+def test_all_who_approved_are_named() -> None:
+    """Where several had to, the one who decided last is not the only one."""
+    note = REJECTED.model_copy(
+        update={"verdict": Verdict.APPROVE, "approver": "bob", "approved_by": ("ann", "bob")}
+    )
+    lines = [*decided_lines(state_view(None).model_copy(update={"verdicts": (note,)}))]
+    assert "approved by ann, bob, " in lines[0]

@@ -251,9 +251,8 @@ def decided_lines(state: StateView) -> Iterator[str]:
     for item in state.verdicts:
         said = "approved" if item.verdict is Verdict.APPROVE else "rejected"
         what = f"{exact(item.operation_id)} at version {item.version}"
-        first, *others = fold(
-            f"{what}  {said} by {exact(item.approver)}, {told(item.at)}", columns() - 4
-        )
+        people = ", ".join(map(exact, item.approved_by or (item.approver,)))
+        first, *others = fold(f"{what}  {said} by {people}, {told(item.at)}", columns() - 4)
         yield f"  {first}"
         yield from (f"    {other}" for other in others)
         if item.note:

@@ -99,7 +99,10 @@ class EditNote(Contract):
 
 
 class VerdictNote(Sparse):
-    """The review that decided on an operation, its note, and when it came (ISO 8601, UTC)."""
+    """The review that decided on an operation, its note, and when it came (ISO 8601, UTC).
+
+    Where several people had to approve, `approved_by` names them all, the one who decided last.
+    """
 
     operation_id: str
     version: int
@@ -107,6 +110,7 @@ class VerdictNote(Sparse):
     approver: str
     at: str
     note: str | None = None
+    approved_by: tuple[str, ...] | None = None
 
 
 class SpentView(Contract):

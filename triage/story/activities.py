@@ -139,7 +139,7 @@ def _tell_write(memory: Memory, done: Done) -> Iterator[Beat]:
     _note_sent(memory, done)
     if outcome == WriteOutcome.APPLIED:
         memory.applied.update(operation.texts("labels"))
-    text = f"{sent(request)}: {_outcome(memory, done.result)}"
+    text = f"{sent(memory, request)}: {_outcome(memory, done.result)}"
     yield _beat(
         done,
         Kind.WRITE,
@@ -160,16 +160,18 @@ def _note_sent(memory: Memory, done: Done) -> bool:
     return operation.readable
 
 
-def sent(request: Fields) -> str:
-    """Say what a write sends, where to and on whose approval."""
+def sent(memory: Memory, request: Fields) -> str:
+    """Say what a write sends, where to and on whose approval: of several people, on all of them."""
     operation, approval = request.fields("operation"), request.fields("approval")
     target = {name: operation.fields("target").text(name) for name in _TARGET}
-    approver, source = named(approval.text("approver")), named(approval.text("source"))
+    operation_id, version = operation.text("operation_id"), operation.number("version")
+    people = memory.desk.who_approved(operation_id, version) or [approval.text("approver")]
+    source = named(approval.text("source"))
     is_plain = (approval.text("source"), approval.text("approver")) == (START, START)
-    by = "the run's start" if is_plain else f"{approver} ({source})"
+    by = "the run's start" if is_plain else f"{listed(people)} ({source})"
     return (
-        f"{named(operation.text('tool'))} {named(operation.text('operation_id'))} at version"
-        f" {operation.number('version')} on {place(target)},"
+        f"{named(operation.text('tool'))} {named(operation_id)} at version"
+        f" {version} on {place(target)},"
         f" labels {labelled(operation.texts('labels'))}, approved by {by}"
     )
 

@@ -214,6 +214,13 @@ class Desk:
         """Return the review that decided on the same operation and version."""
         return self.verdicts.get((review.operation_id, review.version))
 
+    def who_approved(self, operation_id: str, version: int | None) -> list[str]:
+        """Return all of several people who approved this operation; empty if one was enough."""
+        decided = self.decided
+        if decided is None or (decided.operation_id, decided.version) != (operation_id, version):
+            return []
+        return [*self.approved_by]
+
     def _may_decide(self, review: Review) -> bool:
         """Whether this approver may, if the signature, if there is one, is good."""
         name = folded(review.approver)

@@ -125,6 +125,7 @@ def test_of_several_approvals_each_is_told_and_which_decides() -> None:
         "it counts, as approval 2 of 2, which decides",
     ] == said
     assert "approved by ann, bob" in of_kind(story, Kind.WAITED)[0].text
+    assert "approved by ann, bob (update): applied" in of_kind(story, Kind.WRITE)[0].text
 
 
 def test_a_review_that_came_second_is_told_who_was_first() -> None:

@@ -215,6 +215,7 @@ def test_where_two_must_approve_one_person_is_one(state: RunState) -> None:
     assert "this person has approved it already; 1 of 2 approvals are given" == reason
     assert desk.receive(a_review(approver="bob"), "signal", IN_TIME, "user-2") is None
     assert desk.decided is not None
+    assert ("bob", ("ann", "bob")) == (state.verdicts[0].approver, state.verdicts[0].approved_by)
 
 
 def test_where_two_must_approve_one_may_reject(state: RunState) -> None:
@@ -224,6 +225,7 @@ def test_where_two_must_approve_one_may_reject(state: RunState) -> None:
     assert desk.receive(a_review(verdict=Verdict.REJECT), "signal", IN_TIME) is None
     assert desk.decided is not None
     assert Verdict.REJECT is desk.decided.review.verdict
+    assert state.verdicts[0].approved_by is None
 
 
 def test_who_signed_is_known_to_the_next_execution(state: RunState) -> None:
