@@ -88,6 +88,7 @@ def test_check_answers_programs(typed: Typed) -> None:
     )
     assert [("warning", 6)] == [(one["level"], one["line"]) for one in found["findings"]]
     assert ["label", "mode"] == [one["kind"] for one in found["waiting"]]
+    assert {"label", "owner", "topic"} == {one["kind"] for one in found["narrows"]}
 
 
 def test_check_shows_what_waits(typed: Typed) -> None:
@@ -95,7 +96,8 @@ def test_check_shows_what_waits(typed: Typed) -> None:
     _write(typed, WIDE)
     answer = typed("policy", "check")
     assert (0, True) == (answer.status, WAITS in answer.out)
-    rows = [line.split() for line in answer.out.splitlines()[-3:]]
+    shown = answer.out.partition("\n\n")[0]
+    rows = [line.split() for line in shown.splitlines()[-3:]]
     assert [
         ["WHAT", "NAME", "BEFORE", "AFTER"],
         ["label", "ship", "none", "descriptive"],
@@ -121,7 +123,9 @@ def test_a_file_that_narrows_is_in_force(typed: Typed) -> None:
     """Nobody has to accept less; looking makes no database."""
     path = _write(typed, NARROW, "less.toml")
     env = {"TRIAGE_POLICY": str(path)}
-    assert "it is in force" in typed("policy", "check", env=env).out
+    checked = typed("policy", "check", env=env).out
+    assert "it is in force.\n\nIt takes away or changes, and that needs no acceptance:\n" in checked
+    assert "bug" in [line.split()[1] for line in checked.splitlines() if line.startswith("label")]
     shown = typed("policy", "show", "--format", "json", env=env).json()
     assert (True, "file", str(path), _digest(NARROW), [], "shadow") == (
         shown["in_force"],
@@ -189,8 +193,12 @@ def test_accept_records_what_was_shown(typed: Typed) -> None:
     _have_database(typed)
     answer = typed("policy", "accept", "--as", "ann\x1b[2J", stdin="yes\n")
     assert (0, True) == (answer.status, r'as "ann\u{1b}[2J": it holds' in answer.out)
+    wider, _, narrower = answer.out.partition("\nIt takes away or changes, and that needs no ")
     assert [["label", "ship", "none", "descriptive"], ["mode", "(all)", "suggest", "approve"]] == [
-        line.split() for line in answer.out.splitlines() if line.startswith(("label", "mode"))
+        line.split() for line in wider.splitlines() if line.startswith(("label", "mode"))
+    ]
+    assert ["label", "bug", "descriptive", "none"] in [
+        line.split() for line in narrower.split("\n")
     ]
     accepted = _accepted(typed)
     assert accepted.acceptance is not None
@@ -215,6 +223,7 @@ def test_accept_answers_programs(typed: Typed) -> None:
         found["by"],
         [one["kind"] for one in found["widens"]],
     )
+    assert {"label", "owner", "topic"} == {one["kind"] for one in found["narrows"]}
 
 
 @pytest.mark.parametrize("answer", ["", "no\n", "y\n", "yes please\n"])

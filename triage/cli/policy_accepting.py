@@ -16,6 +16,7 @@ from triage.cli.policy_words import (
     BUILTIN,
     WIDENING_HEADERS,
     accepted_in_words,
+    put_narrowings,
     short,
     widening_cells,
     widening_json,
@@ -73,6 +74,7 @@ def _put_widenings(state: PolicyState) -> None:
     sentence = f"{_name(state)}, {short(state.written.rules.digest())}, would allow what {accepted}"
     put(*wrap(f"{sentence}, {short(state.accepted.digest)}, do not:", columns()), "")
     put_table(WIDENING_HEADERS, map(widening_cells, state.standing.waiting))
+    put_narrowings(state)
 
 
 def _ask(name: str, state: PolicyState) -> None:
@@ -101,6 +103,7 @@ async def _record(state: PolicyState, name: str, *, create: bool) -> Acceptance:
 def _put_acceptance(accepted: Acceptance, state: PolicyState, format_: Format) -> None:
     if format_ is Format.JSON:
         widens: list[JsonValue] = [widening_json(one) for one in state.standing.waiting]
+        narrows: list[JsonValue] = [widening_json(one) for one in state.narrows]
         put_json(
             {
                 "digest": accepted.digest,
@@ -108,6 +111,7 @@ def _put_acceptance(accepted: Acceptance, state: PolicyState, format_: Format) -
                 "by": accepted.by,
                 "accepted_at": accepted.accepted_at.isoformat(),
                 "widens": widens,
+                "narrows": narrows,
             }
         )
     else:

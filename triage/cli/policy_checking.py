@@ -16,6 +16,7 @@ from triage.cli.policy_words import (
     WIDENING_HEADERS,
     accepted_in_words,
     accepted_json,
+    put_narrowings,
     short,
     widening_cells,
     widening_json,
@@ -86,10 +87,12 @@ def _put_state(state: PolicyState, command: str | None) -> None:
     put(f"{name}: can be used, {short(state.written.rules.digest())}")
     if state.is_written:
         put(*wrap(f"It allows nothing that {accepted} do not: it is in force.", columns()))
+        put_narrowings(state)
         return
     put(f"It {WAITS}: {command}")
     put(*wrap(f"It would allow what {accepted} do not, which are in force until then:", columns()))
     put_table(WIDENING_HEADERS, map(widening_cells, state.standing.waiting))
+    put_narrowings(state)
 
 
 def _finding_lines(findings: Sequence[RuleFinding]) -> Iterator[str]:
@@ -109,6 +112,7 @@ def _as_json(state: PolicyState) -> dict[str, JsonValue]:
         "in_force": state.is_written,
         "accepted": accepted_json(state.accepted),
         "waiting": [widening_json(widening) for widening in state.standing.waiting],
+        "narrows": [widening_json(narrowing) for narrowing in state.narrows],
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from triage.cli.stores import LOOK_SECONDS
+from triage.policy.narrowing import Narrowing, narrowings
 from triage.policy.standing import Standing, judge
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.rules_place import RulesPlace, Written
@@ -34,6 +35,11 @@ class PolicyState:
     def is_written(self) -> bool:
         """Whether the written rules are in force."""
         return not self.standing.waiting
+
+    @property
+    def narrows(self) -> tuple[Narrowing, ...]:
+        """What the written rules take away of the accepted ones; nobody has to accept that."""
+        return narrowings(self.accepted.rules, self.written.rules)
 
 
 def place_of(settings: Settings, file: Path | None) -> RulesPlace:

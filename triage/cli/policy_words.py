@@ -6,13 +6,16 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from triage.cli.output import put, put_table
 from triage.cli.policy_state import PolicyState
 from triage.cli.times import told
+from triage.policy.narrowing import Narrowing
 from triage.policy.widening import Widening
 from triage.storage.acceptances import AcceptedRules
 
 WIDENING_HEADERS: Final = ("WHAT", "NAME", "BEFORE", "AFTER")
 BUILTIN: Final = "the built-in rules"
+TAKES_AWAY: Final = "It takes away or changes, and that needs no acceptance:"
 
 
 def short(digest: str) -> str:
@@ -35,13 +38,20 @@ def accepted_in_words(accepted: AcceptedRules) -> str:
     return f"the rules that {acceptance.by} accepted at {told(acceptance.accepted_at)}"
 
 
-def widening_cells(widening: Widening) -> tuple[str, ...]:
-    """Return the cells of a table's row for something that becomes possible."""
+def widening_cells(widening: Widening | Narrowing) -> tuple[str, ...]:
+    """Return the cells of a table's row for something that becomes possible, or is taken away."""
     name = widening.name or "(all)"
     return (widening.kind.value, name, widening.before, widening.after)
 
 
-def widening_json(widening: Widening) -> dict[str, JsonValue]:
+def put_narrowings(state: PolicyState) -> None:
+    """Print what the written rules take away of the accepted ones, if they do."""
+    if state.narrows:
+        put("", TAKES_AWAY)
+        put_table(WIDENING_HEADERS, map(widening_cells, state.narrows))
+
+
+def widening_json(widening: Widening | Narrowing) -> dict[str, JsonValue]:
     """Return the same for programs."""
     return {
         "kind": widening.kind.value,

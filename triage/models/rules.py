@@ -30,6 +30,10 @@ MAX_LOOKUPS: Final = 2
 MAX_LABELS: Final = 20
 MAX_CITED: Final = 20
 DEFAULT_SUFFIX: Final = "-default"
+NO_TOPIC: Final = "the rules have no topic for features"
+NO_POLICY: Final = "the feature policy could not be read"
+UNNAMED: Final = "nobody is named as the owner of a path"
+UNREAD: Final = "no ownership record could be read for a path"
 """Ends the evidence ids of what a lookup returns when nothing matched: no reason to be sure."""
 
 
@@ -103,7 +107,7 @@ def _feature(request: ModelRequest, grounds: str) -> JsonValue:
     seen = _observed(request, ACTIVITY_SEARCH_POLICY, "topic", "feature")
     record = _record(seen)
     if seen is None or record is None:
-        return _review(request, table.FEATURE, "the feature policy could not be read")
+        return _review(request, table.FEATURE, NO_TOPIC if _is_default(seen) else NO_POLICY)
     if record.get("route") != table.FEATURE or record.get("review_required") is True:
         return _review(request, table.FEATURE, "the feature policy wants a person to decide")
     labels = [name for name in request.labels if name in table.CLASS_LABELS[table.FEATURE]]
@@ -125,7 +129,7 @@ def _by_owner(request: ModelRequest, found: Assessment, grounds: str) -> JsonVal
         seen = _observed(request, ACTIVITY_LOOKUP_OWNER, "path", path)
         record = _record(seen)
         if seen is None or record is None:
-            return _review(request, route, "no ownership record could be read for a path")
+            return _review(request, route, UNNAMED if _is_default(seen) else UNREAD)
         pairs.append((seen, record))
     if len({record["owner"] for _, record in pairs}) > 1:
         return _review(request, route, "its paths belong to different owners")
@@ -176,9 +180,16 @@ def _record(seen: Observation | None) -> dict[str, JsonValue] | None:
     """Return content that an answer may rest on: available, specific and with an owner."""
     if seen is None or not isinstance(seen.content, dict) or not _is_name(seen.evidence_id):
         return None
-    if seen.evidence_id.endswith(DEFAULT_SUFFIX) or not _is_name(seen.content.get("owner")):
+    if _is_default(seen) or not _is_name(seen.content.get("owner")):
         return None
     return seen.content
+
+
+def _is_default(seen: Observation | None) -> bool:
+    """Whether this is what the rules say of everything that they do not name."""
+    if seen is None or seen.content is None:
+        return False
+    return _is_name(seen.evidence_id) and seen.evidence_id.endswith(DEFAULT_SUFFIX)
 
 
 def _is_name(value: JsonValue) -> bool:

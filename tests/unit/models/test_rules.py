@@ -15,7 +15,7 @@ from triage.contracts.decision import CallTool, FinalAnswer, RequestReview
 from triage.contracts.payloads import DecideOutcome
 from triage.contracts.request import TriageRequest
 from triage.models.base import Observation
-from triage.models.rules import RulesModel
+from triage.models.rules import NO_POLICY, NO_TOPIC, UNNAMED, UNREAD, RulesModel
 from triage.policy.rules import BUILTIN_RULES
 from triage.resources import fixtures_path
 
@@ -178,6 +178,22 @@ def test_a_policy_that_wants_a_person_gets_one() -> None:
     strict = seen.model_copy(update={"content": {**seen.content, "review_required": True}})
     request = model_request(issue("Feature request: dark mode", "Would be nice."), (strict,), 2)
     assert isinstance(ask(MODEL, request), RequestReview)
+
+
+def test_what_the_rules_do_not_name_is_not_called_unreadable() -> None:
+    """Rules without a topic, or without an owner of the path, are told from a read that failed."""
+    topic = observation("search_triage_policy", {"topic": "feature"})
+    owner = observation("lookup_component_owner", {"path": "backend/api.py"})
+    wish = issue("Feature request: dark mode", "Would be nice.")
+    reasons = []
+    for asked, seen, entry in ((wish, topic, "policy-default"), (CRASH, owner, "owners-default")):
+        unnamed, unread = {"evidence_id": entry}, {"content": None}
+        for changes in (unnamed, unread):
+            request = model_request(asked, (seen.model_copy(update=changes),), 2)
+            decision = ask(MODEL, request)
+            assert isinstance(decision, RequestReview)
+            reasons.append(decision.reason)
+    assert [NO_TOPIC, NO_POLICY, UNNAMED, UNREAD] == reasons
 
 
 def test_reasons_hold_no_text_of_the_issue() -> None:
