@@ -160,8 +160,10 @@ def test_waiting_without_a_worker_is_told(stack: Stack, request_file: Path) -> N
     assert process.stderr
     assert any("no worker polls" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    _, said = process.communicate(timeout=30)
+    name = f"triage-{id_in(request_file)}"
     assert 130 == process.returncode
+    assert f"the run goes on: 'triage show {name}' shows where it stands" in said
 
 
 def test_a_terminated_run_has_no_outcome(stack: Stack, request_file: Path) -> None:

@@ -59,13 +59,15 @@ def _undo(typed: Typed, *more: str, env: Mapping[str, str] = TRUSTS) -> Answer:
 
 
 def test_it_shows_and_does_nothing_where_nobody_can_be_asked(typed: Typed) -> None:
-    """What would become of each label is told; without --yes that is all."""
+    """What would become of each label is told; without --yes that is all, and no success."""
     answer = _undo(typed)
-    assert (0, True) == (answer.status, "nothing was done: --yes does it" in answer.out)
+    assert (1, "error: nothing was done: --yes does it\n") == (answer.status, answer.err)
     assert ["bug", "component:api"] == [
         w for w in answer.out.split() if w in {"bug", "component:api"}
     ]
-    shown = _undo(typed, "--format", "json").json()
+    program = _undo(typed, "--format", "json")
+    shown = program.json()
+    assert (1, answer.err) == (program.status, program.err)
     assert (None, {"bug": "take_off", "component:api": "take_off"}) == (
         shown["ending"],
         shown["labels"],

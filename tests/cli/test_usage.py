@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from tests.cli.conftest import Triage, clean_environment
+from tests.cli.conftest import NOWHERE, Triage, clean_environment
 
 COMMANDS = [
     "demo",
@@ -70,6 +72,34 @@ def test_help_loads_nothing_slow(tmp_path: Path) -> None:
         check=True,
     )
     assert set() == SLOW_MODULES & set(done.stdout.split())
+
+
+INTERRUPTED: Final = """
+import os, signal, sys
+class AtImport:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, AtImport())
+sys.argv = ["triage", "list"]
+{start}
+"""
+
+
+@pytest.mark.parametrize("module", ["triage.cli.main", "typer", "temporalio"])
+def test_ctrl_c_while_it_loads_shows_no_traceback(tmp_path: Path, module: str) -> None:
+    """Whatever is being loaded when it comes, the program that is installed ends as stopped."""
+    document = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    place, _, name = document["project"]["scripts"]["triage"].partition(":")
+    start = f"from {place} import {name}; {name}()"
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(module=module, start=start)],
+        env=clean_environment(tmp_path, TEMPORAL_ADDRESS=NOWHERE),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (130, "", "") == (done.returncode, done.stdout, done.stderr)
 
 
 def test_version(triage: Triage) -> None:

@@ -77,6 +77,9 @@ async def follow(
         return await result
     except WorkflowFailureError as error:
         raise platform_fault(error) from None
+    except asyncio.CancelledError:
+        say(f"the run goes on: 'triage show {shlex.quote(handle.id)}' shows where it stands")
+        raise
     finally:
         result.cancel()
         telling.cancel()

@@ -85,8 +85,8 @@ def undo(given: Given, format_: Format) -> None:
         _put_plan(seen.plan)
         if seen.required > 1:
             put(f"{seen.required} people have to agree: each types this, the last one's does it")
-    if not given.yes and not _says_yes(rights.name, seen.plan, format_):
-        return
+    if not given.yes:
+        _ask(rights.name, seen.plan, format_)
     _put_undone(run(_carry_out(seen, settings, rights)), seen.plan, format_)
 
 
@@ -172,14 +172,16 @@ def _put_plan(plan: UndoPlan) -> None:
     put_table(("LABEL", "BECOMES"), [(name, fate.value) for name, fate in plan.fates.items()])
 
 
-def _says_yes(name: str, plan: UndoPlan, format_: Format) -> bool:
-    """Ask whoever sits there; say what would be done where nobody does."""
+def _ask(name: str, plan: UndoPlan, format_: Format) -> None:
+    """Return only if whoever sits there says yes; what would be done was shown where nobody does.
+
+    Raises:
+        RefusedError: nobody said yes.
+    """
     if format_ is Format.JSON:
         put_json(_json(None, None, None, plan))
-        return False
-    if not sys.stdin.isatty():
-        put(HOW_TO)
-        return False
+    if format_ is Format.JSON or not sys.stdin.isatty():
+        raise RefusedError(HOW_TO)
     say("", f"Take off {len(plan.taking_off)} of its labels as {quoted(name)}? Type yes:")
     try:
         answer = sys.stdin.readline()
@@ -187,7 +189,6 @@ def _says_yes(name: str, plan: UndoPlan, format_: Format) -> bool:
         raise StoppedError(signal.SIGINT) from None
     if answer.strip().lower() != YES:
         raise RefusedError(NOTHING_DONE)
-    return True
 
 
 def _put_undone(undone: Undone, plan: UndoPlan, format_: Format) -> None:
