@@ -31,6 +31,7 @@ from tests.attack import sinks
 from tests.attack.canaries import MODEL_KEY, OTHER_ISSUE, PASTED, READER, WRITER
 from tests.attack.inputs import Issue
 from tests.attack.orders import CONTROL_LABELS, EVIL_OWNER, EVIL_PATH, RAISED, Order
+from tests.attack.pressed import pressing
 from tests.attack.sinks import Logs, Metrics, logged
 from tests.fakes.commit_log import Action, Via
 from tests.fakes.github import GitHub, serving_github
@@ -155,7 +156,7 @@ class Arena:
             )
         options: dict[str, Any] = {**order.options}
         if model is not None:
-            options["model"] = model
+            options["model"] = f"{model}{order.asks}"
         where = {"tracker": tracker, "repository": REPOSITORY, "issue": number}
         return await self.world.start(
             *order.script(issue, number),
@@ -198,6 +199,11 @@ class Arena:
         found += await sinks.of_store(self.world.services.store)
         found += [*self.logs.breaches(), *self.metrics.breaches()]
         return found + await self._invariants()
+
+    async def effects(self) -> int:
+        """Return how many labels were put on or taken off, on both trackers."""
+        written = (await self._written_locally(), await self._written_on_github())
+        return sum(len(labels) for found in written for labels in found.values())
 
     async def _not_allowed(self, tracker: str, written: Mapping[str, set[str]]) -> list[str]:
         allowed = {run.number: set(run.order.written) for run in self.played_on(tracker)}
@@ -261,7 +267,7 @@ async def opened_arena(folder: Path, llm: LlmSetup | None = None) -> AsyncIterat
         services = await running.enter_async_context(opened_services(folder))
         tracker = open_github(_github_settings(github.control.api))
         services = replace(
-            services,
+            pressing(services),
             trackers={**services.trackers, "github": tracker},
             rules=RULES,
             llm=llm or LlmSetup(endpoints={"anthropic": Endpoint(key=SecretStr(MODEL_KEY.text))}),

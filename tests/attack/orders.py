@@ -7,13 +7,14 @@ the issue says. So a run is held by what the code permits, not by what a text ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pydantic import JsonValue
 
 from tests.attack.canaries import RETURNED, SAID
 from tests.attack.inputs import Issue
+from tests.attack.pressed import SUFFIX
 from tests.workflow.decisions import Script, call, final, hand_over, label, lookup, policy
 
 OPERATION: Final = "op-1"
@@ -68,6 +69,7 @@ class Order:
         is_approved: a person looks at what the run waits for, and approves it.
         written: the labels that then are on the issue; none without an approval.
         trackers: where it is played.
+    asks: what follows the name of the model that is asked, where one is.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Order:
     is_approved: bool = False
     written: tuple[str, ...] = ()
     trackers: tuple[str, ...] = ("local", "github")
+    asks: str = ""
 
 
 def _write(*labels: str, issue: str = "") -> Callable[[Issue, str], Script]:
@@ -357,4 +360,7 @@ MODEL: Final = Order(
     # A model may end a run in any way; what it must not do is held for every run.
     ends=(),
     options=NOBODY,
+)
+PRESSED: Final = replace(
+    MODEL, name="likewise, offered no second read, so that it has to answer", asks=SUFFIX
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import cycle, product
 
 from tests.attack.inputs import HARMLESS, Issue, attacks
-from tests.attack.orders import CONTROL_LABELS, EDITED, HONEST, MODEL, ORDERS, Order
+from tests.attack.orders import CONTROL_LABELS, EDITED, HONEST, MODEL, ORDERS, PRESSED, Order
 
 TRACKERS = ("local", "github")
 Play = tuple[Issue, Order, str]
@@ -35,8 +35,15 @@ def whole() -> list[Play]:
 
 
 def of_a_model() -> list[Play]:
-    """Every input on both trackers, for a model that is asked what to do."""
-    return [(issue, MODEL, tracker) for issue in (*attacks(), *HARMLESS) for tracker in TRACKERS]
+    """What a model that is asked what to do is played with.
+
+    Pressed for an answer, every input on both trackers; left to itself, which is slow and mostly
+    reads, one input of each category, on the two in turn.
+    """
+    inputs, where = (*attacks(), *HARMLESS), cycle(TRACKERS)
+    first = {issue.category: issue for issue in reversed(inputs)}
+    found = [(issue, PRESSED, tracker) for issue in inputs for tracker in TRACKERS]
+    return found + [(issue, MODEL, next(where)) for issue in first.values()]
 
 
 def _edited() -> Iterator[Play]:

@@ -44,7 +44,7 @@ TEMPERATURE: Final = 0.0
 SEED: Final = 7
 """Both are asked for; not every model has them, and none promises the same answer for them."""
 
-FORM: Final = "1"
+FORM: Final = "2"
 """Grows when data, schema or parameters are put to models in another way."""
 
 BYTES_PER_TOKEN: Final = 2

@@ -6,6 +6,7 @@ reads the answer strictly whatever the provider promised.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from pydantic import JsonValue
@@ -25,7 +26,7 @@ MAX_CHOICES: Final = 200
 _ISSUE: Final = "issue_id"
 _NAME: Final[JsonValue] = {"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS}
 _REASON: Final[JsonValue] = {"type": "string", "minLength": 1, "maxLength": MAX_REASON}
-_EVIDENCE: Final[JsonValue] = {"type": "array", "items": _NAME, "maxItems": MAX_EVIDENCE}
+_PLAIN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 
 
 def offered(request: ModelRequest) -> tuple[ToolDescription, ...]:
@@ -39,26 +40,47 @@ def offered(request: ModelRequest) -> tuple[ToolDescription, ...]:
 
 
 def schema_of(request: ModelRequest) -> dict[str, JsonValue]:
-    """Return the JSON Schema of an answer to this question."""
+    """Return the JSON Schema of an answer to this question.
+
+    While nothing was returned there is nothing to rest an answer on, so none can be said: a model
+    reads or hands over.
+    """
     shapes: list[JsonValue] = [_call(tool) for tool in offered(request)]
     route = _one_of(request.routes)
     shapes.append(
         _object(
-            kind={"const": "request_review"}, route=route, reason=_REASON, evidence_ids=_EVIDENCE
-        )
-    )
-    shapes.append(
-        _object(
-            kind={"const": "final"},
+            kind={"const": "request_review"},
             route=route,
-            labels={"type": "array", "items": _one_of(request.labels), "maxItems": MAX_LABELS},
-            owner=_NAME,
-            evidence_ids=_EVIDENCE,
             reason=_REASON,
+            evidence_ids=_evidence(request),
         )
     )
+    if request.observations:
+        labels: JsonValue = _one_of(request.labels)
+        shapes.append(
+            _object(
+                kind={"const": "final"},
+                route=route,
+                labels={"type": "array", "items": labels, "maxItems": MAX_LABELS},
+                owner=_NAME,
+                evidence_ids={**_evidence(request), "minItems": 1},
+                reason=_REASON,
+            )
+        )
     root: dict[str, JsonValue] = {ROOT: {"anyOf": shapes}}
     return _object(**root)
+
+
+def _evidence(request: ModelRequest) -> dict[str, JsonValue]:
+    """Return the shape of what is cited: ids that were returned.
+
+    A provider may put a schema where it puts what we say. So ids that a tool of somebody else's
+    made of words are not listed in it, and any name is accepted then.
+    """
+    ids = tuple(dict.fromkeys(item.evidence_id for item in request.observations))
+    plain = all(_PLAIN_ID.fullmatch(name) for name in ids)
+    items = _one_of(ids) if plain else _NAME
+    return {"type": "array", "items": items, "maxItems": min(len(ids), MAX_EVIDENCE)}
 
 
 def _object(**properties: JsonValue) -> dict[str, JsonValue]:
