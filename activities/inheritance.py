@@ -11,10 +11,12 @@ from typing import Final
 
 from activities.reads import stored_facts
 from activities.services import Services
-from triage.contracts.canonical import short_hash
+from triage.contracts.canonical import parse_json, short_hash
 from triage.contracts.options import ContinuedFrom
 from triage.contracts.payloads import EvidenceRef, PinRequest
 from triage.contracts.request import TriageRequest
+from triage.policy.grounding import about_path
+from triage.policy.tools import ToolSpec
 from triage.storage.documents import Document, DocumentKind
 from triage.storage.evidence import StoredEvidence
 
@@ -42,7 +44,7 @@ async def inherit(services: Services, request: PinRequest) -> tuple[EvidenceRef,
     rows = await services.evidence.load(scope, before_version=_ANY_VERSION)
     _check_version(source, rows)
     copies = await services.evidence.copy(scope, request.scope)
-    return tuple(_reference(row) for row in copies)
+    return tuple(_reference(row, services.tools.get(row.tool)) for row in copies)
 
 
 async def _check_request(services: Services, scope: str, request: TriageRequest) -> None:
@@ -63,13 +65,15 @@ def _check_version(source: ContinuedFrom, rows: list[StoredEvidence]) -> None:
         raise NothingToContinueError("continued_from.version: that run ended at a later version")
 
 
-def _reference(row: StoredEvidence) -> EvidenceRef:
-    return EvidenceRef(
+def _reference(row: StoredEvidence, tool: ToolSpec | None) -> EvidenceRef:
+    evidence = EvidenceRef(
         id=row.evidence_id,
         tool=row.tool,
         source=row.source,
         locator=row.locator,
         digest=row.digest,
         size_bytes=row.size_bytes,
-        facts=stored_facts(row),
+        facts=stored_facts(row, tool),
     )
+    asked = parse_json(row.arguments, "arguments") if row.arguments else None
+    return about_path(evidence, asked) if isinstance(asked, dict) else evidence

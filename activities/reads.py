@@ -29,7 +29,7 @@ from triage.contracts.payloads import EvidenceRef, ReadRequest
 from triage.faults import Point, reach
 from triage.policy.redaction import redact_value
 from triage.policy.rules import Rules
-from triage.policy.tools import FACT_NAMES, NormalResult, ToolResultError, ToolSpec
+from triage.policy.tools import NormalResult, ToolResultError, ToolSpec
 from triage.storage.evidence import EvidenceRow, StoredEvidence
 
 
@@ -190,7 +190,7 @@ async def _keep(
         locator=row.locator,
         digest=row.digest,
         size_bytes=row.size_bytes,
-        facts=_facts(row, normal),
+        facts=_facts(row, normal, spec),
     )
     if row.locator.partition("@")[0] != row.source:
         kept = kept.model_copy(update={"source": row.source})
@@ -198,15 +198,23 @@ async def _keep(
     return kept if attempt == 1 else kept.model_copy(update={"attempts": attempt})
 
 
-def _facts(row: StoredEvidence, normal: NormalResult) -> dict[str, JsonValue]:
+def _facts(row: StoredEvidence, normal: NormalResult, spec: ToolSpec) -> dict[str, JsonValue]:
     """Return the facts of what is stored: the source may have changed since the first attempt."""
     if row.digest == digest_of_bytes(canonical_json(normal.content)):
         return normal.facts
-    return stored_facts(row)
+    return stored_facts(row, spec)
 
 
-def stored_facts(row: StoredEvidence) -> dict[str, JsonValue]:
-    """Return the facts that stored evidence holds; none once its content is gone."""
+def stored_facts(row: StoredEvidence, spec: ToolSpec | None) -> dict[str, JsonValue]:
+    """Return the facts that stored evidence holds, as its tool reads them.
+
+    Returns:
+        None of them once its content, or its tool, is gone.
+    """
     stored = None if row.content is None else parse_json(row.content, "evidence")
-    found = stored if isinstance(stored, dict) else {}
-    return {name: found[name] for name in FACT_NAMES if name in found}
+    if spec is None or not isinstance(stored, dict):
+        return {}
+    try:
+        return spec.normalise(spec.name, {**stored, "evidence_id": row.evidence_id}).facts
+    except ToolResultError:
+        return {}

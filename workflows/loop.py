@@ -28,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.failures import FailureClass
     from triage.contracts.intent import Intent, Proposal
     from triage.contracts.names import ACTIVITY_APPLY_LABELS
-    from triage.contracts.options import ContinuedFrom, Grounding
+    from triage.contracts.options import ContinuedFrom
     from triage.contracts.payloads import (
         DecideOutcome,
         DecideResult,
@@ -41,9 +41,9 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.request import TriageRequest, changed_fields
     from triage.contracts.response import Status
     from triage.contracts.state import DecisionView
-    from triage.policy.grounding import entailment_problem, is_cited
+    from triage.policy.grounding import is_cited
     from triage.policy.tools import check_arguments
-    from workflows import budget, calls
+    from workflows import budget, calls, entailment
     from workflows.approval_gate import Trust
     from workflows.carried import Carried, HistoryFull, Wait
     from workflows.deciding import Decider
@@ -304,10 +304,9 @@ class TriageLoop:
             owner=decision.owner,
             evidence_ids=decision.evidence_ids,
         )
-        if self._limits.grounding is Grounding.ENTAILED:
-            problem = entailment_problem(decision, self._state.evidence, self._limits.routes)
-            if problem is not None:
-                return review(FailureClass.FINAL_OUTPUT_INVALID, problem, proposal)
+        problem = entailment.problem_with(decision, self._state, self._limits, self.request)
+        if problem is not None:
+            return review(FailureClass.FINAL_OUTPUT_INVALID, problem, proposal)
         if self._must_propose(decision):
             return await self._propose(proposal, decision.reason)
         return Ending(Status.COMPLETED, decision.reason, proposal=proposal)
@@ -389,6 +388,6 @@ class TriageLoop:
             reason = "timed out" if failure is FailureClass.TOOL_TIMEOUT else "failed"
             return tool_fault(self._state, failure, f"{tool.name} {reason}")
         self._state.tool_attempts += evidence.attempts
-        self._state.evidence.append(evidence)
+        entailment.keep(self._state, self._limits, evidence, call)
         self._state.move(Status.TOOL_COMPLETE)
         return None

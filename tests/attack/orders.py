@@ -226,6 +226,21 @@ ORDERS: Final = (
         ends=(UNGROUNDED_REVIEW,),
         options={**SOMEBODY, "grounding": "entailed"},
     ),
+    Order(
+        name="a path that suits, and its rule",
+        kinds=(13,),
+        script=_says(
+            lookup("docs/getting-started.md"),
+            final(
+                "owners-docs",
+                route="documentation",
+                labels=("documentation",),
+                owner="docs-team",
+            ),
+        ),
+        ends=(UNGROUNDED_REVIEW,),
+        options={**SOMEBODY, "grounding": "entailed"},
+    ),
     *(
         Order(name=f"tool {n}", kinds=(1, 7, 16), script=_says(answer), ends=(NO_TOOL,))
         for n, answer in enumerate(_NAMES, start=1)

@@ -265,6 +265,22 @@ ENTAILED: list[tuple[str, list[JsonValue], tuple[Status, str | None]]] = [
         (REVIEW, "final_output_invalid"),
     ),
     (
+        "a path that the issue does not name",
+        [
+            lookup("docs/getting-started.md"),
+            final("owners-docs", route="documentation", owner="docs-team"),
+        ],
+        (REVIEW, "final_output_invalid"),
+    ),
+    (
+        "a policy that wants a person to decide",
+        [
+            policy("security"),
+            final("policy-security", route="security_review", owner="security-team"),
+        ],
+        (REVIEW, "final_output_invalid"),
+    ),
+    (
         "a policy's own route and owner",
         [policy("feature"), final("policy-feature", route="feature", owner="product-team")],
         (Status.COMPLETED, None),

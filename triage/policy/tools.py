@@ -8,7 +8,7 @@ argument schema, timeout, retry rule, effect class, idempotency and normaliser, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
 from typing import Final
 
@@ -23,12 +23,17 @@ from triage.contracts.names import (
     ACTIVITY_SEARCH_POLICY,
 )
 from triage.contracts.payloads import ToolSnapshot
+from triage.policy.named_paths import mentioned_paths, visible
 
 MAX_RESULT_BYTES: Final = 16_384
 MAX_LIST_ITEMS: Final = 100
 MAX_LOCAL_TIMEOUT_MS: Final = 1_000
 """A local read holds up a workflow task, which has ten seconds for all that it does."""
 FACT_NAMES: Final[tuple[str, ...]] = ("owner", "owners", "route", "allowed_labels")
+REVIEW_REQUIRED: Final = "review_required"
+"""A fact only where it is so: a policy that wants a person to decide."""
+PATHS: Final = "paths"
+"""A fact of an issue that was read: the paths that its text names, if it names any."""
 
 
 class Kind(StrEnum):
@@ -269,6 +274,18 @@ def normalise_by_digest(tool: str, value: JsonValue) -> NormalResult:
     return _normal(f"{tool}-{digest_of(result).removeprefix('sha256:')[:16]}", result)
 
 
+def normalise_issue(tool: str, value: JsonValue) -> NormalResult:
+    """Normalise an issue as a tracker has it: as by digest, and the paths that it names are a fact.
+
+    Raises:
+        ToolResultError: as by digest.
+    """
+    found = normalise_by_digest(tool, value)
+    title, body = (str(found.content.get(name, "")) for name in ("title", "body"))
+    paths: list[JsonValue] = [*mentioned_paths(f"{title}\n{visible(body)}")]
+    return replace(found, facts={**found.facts, PATHS: paths}) if paths else found
+
+
 def _object(value: JsonValue) -> dict[str, JsonValue]:
     try:
         cleaned = clean(value, "the tool's result")
@@ -286,6 +303,8 @@ def _normal(evidence_id: str, value: dict[str, JsonValue]) -> NormalResult:
     facts = {name: content[name] for name in FACT_NAMES if name in content}
     if not all(_is_bounded_fact(fact) for fact in facts.values()):
         raise ToolResultError(f"{', '.join(FACT_NAMES)} must be names or short lists of names")
+    if content.get(REVIEW_REQUIRED):
+        facts[REVIEW_REQUIRED] = True
     return NormalResult(evidence_id=evidence_id, facts=facts, content=content)
 
 
@@ -346,7 +365,7 @@ BUILTIN_TOOLS = ToolRegistry(
         retry=LOCAL_READ,
         effect=Effect.READ,
         idempotency=False,
-        normalise=normalise_by_digest,
+        normalise=normalise_issue,
         about_issue=True,
         remote=REMOTE_READ,
     ),

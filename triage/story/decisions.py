@@ -24,6 +24,7 @@ from triage.contracts.names import ACTIVITY_APPLY_LABELS
 from triage.contracts.options import Grounding
 from triage.contracts.payloads import DecideOutcome
 from triage.policy.grounding import entailment_problem, is_cited
+from triage.policy.named_paths import NamedPaths
 from triage.policy.tools import check_arguments
 from triage.story.calls import Done, Ending
 from triage.story.desk import Proposal, StartingApproval
@@ -177,7 +178,10 @@ def _entailment(memory: Memory, answer: FinalAnswer) -> str | None:
     grounding = memory.options.text("grounding") or memory.policy.text("grounding")
     if grounding != Grounding.ENTAILED:
         return None
-    return entailment_problem(answer, memory.evidence, frozenset(memory.policy.texts("routes")))
+    issue = memory.request
+    named = NamedPaths.of(issue.text("title"), issue.text("body"), issue.texts("changed_paths"))
+    routes = frozenset(memory.policy.texts("routes"))
+    return entailment_problem(answer, memory.evidence, routes, named)
 
 
 def _tool(memory: Memory, call: ToolCall) -> Verdict:

@@ -13,6 +13,7 @@ from triage.contracts.approval import Review, Verdict
 from triage.contracts.names import ACTIVITY_APPLY_LABELS
 from triage.contracts.options import DEFAULT_REPOSITORY, MODES, Mode, ModeValues
 from triage.contracts.payloads import EvidenceRef, ToolSnapshot
+from triage.policy.grounding import about_path
 from triage.story.desk import START, Desk, Proposal, StartingApproval, Wait
 from triage.story.payloads import Fields
 from triage.story.words import MAX_QUOTE_CHARS, named, quoted
@@ -90,12 +91,19 @@ class Memory:
         self.desk.claimed_author = context.text("claimed_author")
         self.desk.approvers = self.policy.texts("approvers")
 
-    def keep(self, value: Fields) -> EvidenceRef | None:
-        """Keep evidence that may be cited from now on; None if it is none."""
+    def keep(self, value: Fields, arguments: Fields | None = None) -> EvidenceRef | None:
+        """Keep evidence that may be cited from now on; None if it is none.
+
+        Args:
+            value: what was returned.
+            arguments: what a tool was asked with, if this is its answer.
+        """
         try:
             evidence = EvidenceRef.model_validate(value.json())
         except ValidationError:
             return None
+        if arguments is not None:
+            evidence = about_path(evidence, arguments.json())
         self.evidence.append(evidence)
         return evidence
 

@@ -18,6 +18,7 @@ from triage.policy.tools import (
     NormalResult,
     ToolResultError,
     normalise_by_digest,
+    normalise_issue,
     normalise_lookup,
 )
 
@@ -36,6 +37,36 @@ def test_a_lookup_keeps_its_own_evidence_id() -> None:
         facts={"owner": "backend-team", "allowed_labels": ["bug"]},
         content={"owner": "backend-team", "allowed_labels": ["bug"], "policy_id": "P-1"},
     ) == normalise_lookup("lookup_component_owner", LOOKUP)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "facts"),
+    [
+        (True, {"route": "feature", "review_required": True}),
+        ("yes", {"route": "feature", "review_required": True}),
+        (False, {"route": "feature"}),
+        (None, {"route": "feature"}),
+    ],
+)
+def test_a_policy_that_wants_a_person_says_so_in_its_facts(
+    wanted: JsonValue, facts: dict[str, JsonValue]
+) -> None:
+    """A run is told of it whatever way it is said, and of nothing where it is not."""
+    value: JsonValue = {"evidence_id": "p", "route": "feature", "review_required": wanted}
+    assert facts == normalise_lookup("search_triage_policy", value).facts
+
+
+def test_an_issue_that_was_read_says_which_paths_it_names() -> None:
+    """They are a fact, and no text of the issue is."""
+    value: JsonValue = {
+        "title": "In src/a.py",
+        "body": "and b/c.md <!-- d/e.py -->",
+        "state": "open",
+    }
+    found = normalise_issue("read_issue", value)
+    assert {"paths": ["src/a.py", "b/c.md"]} == found.facts
+    assert {} == normalise_issue("read_issue", {"title": "It crashes", "body": ""}).facts
+    assert found.evidence_id == normalise_by_digest("read_issue", value).evidence_id
 
 
 @pytest.mark.parametrize("evidence_id", [None, "", 1, True, [], {}, "x" * (MAX_NAME_CHARS + 1)])
