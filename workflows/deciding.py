@@ -18,11 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.base import clamp
     from triage.contracts.canonical import abbreviated
     from triage.contracts.failures import FailureClass
-    from triage.contracts.model_faults import (
-        MAX_RETRY_AFTER_SECONDS,
-        MODEL_FAULTS,
-        ModelFault,
-    )
+    from triage.contracts.model_faults import MODEL_FAULTS, ModelFault, pause_before_retry
     from triage.contracts.options import abbreviated_name
     from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, RunContext
     from triage.contracts.state import ModelFaultView
@@ -32,14 +28,6 @@ with workflow.unsafe.imports_passed_through():
     from workflows.state import RunState
 
 MAX_CORRECTION_CHARS: Final = 300
-_PAUSE_AFTER: Final = {
-    ModelFault.RATE_LIMITED: 5,
-    ModelFault.OVERLOADED: 2,
-    ModelFault.UNREACHABLE: 2,
-}
-"""Seconds before the first retry where the provider named none; each later pause is twice as long.
-A model that timed out is asked again at once: the wait has been long enough."""
-
 Then = Literal["retry", "correct", "fallback", "end"]
 
 
@@ -109,7 +97,7 @@ class Decider:
     async def _unanswered(self, result: DecideResult) -> Ending | None:
         """Ask again within the retries, then the next model, then hand over to a person."""
         fault = result.fault or ModelFault.TIMEOUT
-        pause = self._pause(fault, result.retry_after_seconds)
+        pause = pause_before_retry(fault, self._state.retries, result.retry_after_seconds)
         if MODEL_FAULTS[fault].passes and self._may_retry() and self._has_time_for(pause):
             self._note(fault, "retry", pause)
             self._state.retries += 1
@@ -152,11 +140,6 @@ class Decider:
         self._note(fault, "fallback")
         self._state.fallbacks += 1
         return True
-
-    def _pause(self, fault: ModelFault, named: int | None) -> int:
-        if named is not None:
-            return min(max(0, named), MAX_RETRY_AFTER_SECONDS)
-        return min(_PAUSE_AFTER.get(fault, 0) << self._state.retries, MAX_RETRY_AFTER_SECONDS)
 
     def _has_time_for(self, pause: int) -> bool:
         """Whether the run's time is not spent before the pause is over."""

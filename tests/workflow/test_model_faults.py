@@ -21,6 +21,8 @@ from triage.contracts.model_faults import MAX_RETRY_AFTER_SECONDS, MODEL_FAULTS,
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult
 from triage.contracts.response import Status
+from triage.story.parts import Kind
+from triage.story.telling import tell
 
 GOOD: Final = [lookup(), final("owners-api")]
 RETRIES: Final[dict[str, Any]] = {"max_steps": 9, "max_model_retries": 2}
@@ -127,6 +129,8 @@ async def test_no_pause_outlasts_the_budget(skipping_world: World) -> None:
         )
         assert ("review_required", "model_timeout") == outcome(await run.response())
         assert await _took(run) < timedelta(minutes=5)
+        told = [beat.text for beat in tell(await run.events()).beats if beat.kind is Kind.MODEL]
+        assert "the run's time ends before a pause of 600 seconds is over" in told[0]
 
 
 async def test_an_edit_ends_a_pause(world: World) -> None:

@@ -45,12 +45,15 @@ class FaultInfo:
         meaning: what happened, for the response's reason; it quotes nobody.
         passes: whether the same call may succeed later, so that the loop may ask again.
         is_answer: whether the model answered, so that one corrective turn may help.
+        pause_seconds: before the first retry, where the provider names no pause; each later one is
+            twice as long. A model that timed out is asked again at once: that was wait enough.
     """
 
     failure: FailureClass
     meaning: str
     passes: bool = False
     is_answer: bool = False
+    pause_seconds: int = 0
 
 
 _NONE = FailureClass.MODEL_TIMEOUT
@@ -58,9 +61,15 @@ _BAD = FailureClass.MODEL_INVALID_OUTPUT
 
 MODEL_FAULTS: Final[dict[ModelFault, FaultInfo]] = {
     ModelFault.TIMEOUT: FaultInfo(_NONE, "the model timed out", passes=True),
-    ModelFault.RATE_LIMITED: FaultInfo(_NONE, "the provider limits the rate", passes=True),
-    ModelFault.OVERLOADED: FaultInfo(_NONE, "the provider is overloaded", passes=True),
-    ModelFault.UNREACHABLE: FaultInfo(_NONE, "the provider cannot be reached", passes=True),
+    ModelFault.RATE_LIMITED: FaultInfo(
+        _NONE, "the provider limits the rate", passes=True, pause_seconds=5
+    ),
+    ModelFault.OVERLOADED: FaultInfo(
+        _NONE, "the provider is overloaded", passes=True, pause_seconds=2
+    ),
+    ModelFault.UNREACHABLE: FaultInfo(
+        _NONE, "the provider cannot be reached", passes=True, pause_seconds=2
+    ),
     ModelFault.QUOTA: FaultInfo(_NONE, "the provider's quota is used up"),
     ModelFault.AUTH: FaultInfo(_NONE, "the provider does not accept the key"),
     ModelFault.CONTEXT_TOO_LONG: FaultInfo(_BAD, "the question is too long for the model"),
@@ -75,3 +84,16 @@ MODEL_FAULTS: Final[dict[ModelFault, FaultInfo]] = {
     ModelFault.TOO_LARGE: FaultInfo(_BAD, "the answer is too large"),
     ModelFault.PROTOCOL_ERROR: FaultInfo(_BAD, "the provider's answer breaks its protocol"),
 }
+
+
+def pause_before_retry(fault: ModelFault, retries: int, named: int | None) -> int:
+    """Return for how many seconds a run waits before it asks again.
+
+    Args:
+        fault: what went wrong.
+        retries: how often it has asked again so far.
+        named: the provider's own word; None where it named no pause.
+    """
+    if named is not None:
+        return min(max(0, named), MAX_RETRY_AFTER_SECONDS)
+    return min(MODEL_FAULTS[fault].pause_seconds << retries, MAX_RETRY_AFTER_SECONDS)

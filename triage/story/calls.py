@@ -36,6 +36,7 @@ class Call:
     Attributes:
         request: its argument; a local activity leaves none in the history.
         trouble: the type of the failure that the attempt before the last one met.
+        turn_at: the run's own time when it asked; a local activity has none.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Call:
     asked_at: datetime
     attempts: int = 0
     trouble: str = ""
+    turn_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,13 @@ class Calls:
         """Return the activities that nobody has answered yet."""
         return list(self._open.values())
 
-    def ask(self, event: HistoryEvent) -> tuple[()]:
+    def ask(self, event: HistoryEvent, turn_at: datetime) -> tuple[()]:
         """Take an activity that was asked for; there is nothing to tell before it ends."""
         asked = event.activity_task_scheduled_event_attributes
         request = Fields(first(asked.input))
-        self._open[event.event_id] = Call(asked.activity_type.name, request, time_of(event))
+        self._open[event.event_id] = Call(
+            asked.activity_type.name, request, time_of(event), turn_at=turn_at
+        )
         return ()
 
     def begin(self, event: HistoryEvent) -> tuple[()]:

@@ -57,6 +57,7 @@ def _learn(memory: Memory, carried: Fields, state: Fields) -> None:
     memory.edits = [(e.number("version") or 0, e.texts("fields")) for e in _items(state, "edits")]
     waited = carried.value("waited_seconds")
     memory.waited = timedelta(seconds=waited if isinstance(waited, int | float) else 0)
+    memory.looped_since = _moment(carried.text("began"))
     for note in _reviews(_items(state, "verdicts")):
         memory.desk.verdicts[note.operation_id, note.version] = note
     memory.desk.unproven = list(_reviews(_items(carried, "unproven")))

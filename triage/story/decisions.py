@@ -124,7 +124,7 @@ def _verdict(memory: Memory, done: Done) -> Verdict:
         case DecideOutcome.DECISION:
             return _weigh(memory, done.result.value("decision"))
         case DecideOutcome.TIMEOUT:
-            return after_silence(memory, done.result)
+            return after_silence(memory, done.result, done.call.turn_at or done.call.asked_at)
         case DecideOutcome.EXHAUSTED:
             return refused("a person has to go on", FailureClass.BUDGET_EXCEEDED)
         case DecideOutcome.UNAVAILABLE:

@@ -118,7 +118,7 @@ class Teller:
             "workflow_task_completed": self._deliver,
             "workflow_task_failed": lambda event: tell_worker_trouble(memory, event),
             "workflow_task_timed_out": lambda event: tell_worker_trouble(memory, event),
-            "activity_task_scheduled": self._calls.ask,
+            "activity_task_scheduled": lambda event: self._calls.ask(event, self._seen_at),
             "activity_task_started": self._calls.begin,
             "timer_started": lambda event: self._timers.set(memory, event),
             "timer_canceled": self._timers.drop,
@@ -150,6 +150,7 @@ class Teller:
         """Tell what a workflow task was given; None is what no task was given any more."""
         batch, self._batch = self._batch, []
         now = self._seen_at if task is not None else None
+        self._memory.looped_since = self._memory.looped_since or now
         for answer in self._answers_of(task):
             self._foresee(answer)
         for event in batch:

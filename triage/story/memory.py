@@ -45,6 +45,7 @@ class Memory:
         published: the search attributes that were written last.
         recorded: the digests that approvals of writes that were sent had to carry.
         waited: how long a person was waited for.
+        looped_since: since when the run counts its own time; None before its first task.
     """
 
     workflow_id: str
@@ -69,6 +70,7 @@ class Memory:
     recorded: dict[tuple[str, int], str] = field(default_factory=dict)
     canceled: bool = False
     waited: timedelta = timedelta()
+    looped_since: datetime | None = None
 
     def learn_request(self, request: Fields) -> None:
         """Take a request, and see that its text is not repeated."""
@@ -181,6 +183,18 @@ class Memory:
         """Return a limit: that of the options, else that of the rules."""
         chosen = self.options.number(name)
         return self.policy.number(name) if chosen is None else chosen
+
+    def seconds_left(self, at: datetime) -> int | None:
+        """Return what the run could still use of its seconds at its turn then; None for no bound.
+
+        The time that people took is not counted.
+        """
+        bounds = (
+            fields.fields("budget").number("seconds") for fields in (self.options, self.policy)
+        )
+        limit = min((bound for bound in bounds if bound is not None), default=None)
+        spent = at - (self.looped_since or self.began) - self.waited
+        return None if limit is None else max(0, limit - int(spent.total_seconds()))
 
     def known_evidence(self) -> frozenset[str]:
         """Return the ids that may be cited."""

@@ -6,8 +6,10 @@ next model, or end.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from triage.contracts.failures import FailureClass
-from triage.contracts.model_faults import MODEL_FAULTS, ModelFault
+from triage.contracts.model_faults import MODEL_FAULTS, ModelFault, pause_before_retry
 from triage.story.memory import Memory
 from triage.story.payloads import Fields
 from triage.story.verdicts import Verdict, refused
@@ -20,20 +22,32 @@ def meaning_of(result: Fields) -> str:
     return f"{MODEL_FAULTS[fault].meaning} ({fault})" if fault else ""
 
 
-def after_silence(memory: Memory, result: Fields) -> Verdict:
-    """Return what the run made of a model that did not answer."""
+def after_silence(memory: Memory, result: Fields, at: datetime) -> Verdict:
+    """Return what the run made of a model that did not answer.
+
+    Args:
+        memory: what is known of the run.
+        result: what came.
+        at: when the run took the step.
+    """
     fault = _fault(result) or ModelFault.TIMEOUT
     allowed = memory.limit("max_model_retries") or 0
-    if MODEL_FAULTS[fault].passes and memory.retries < allowed:
+    passes = MODEL_FAULTS[fault].passes
+    named_pause = result.number("retry_after_seconds")
+    pause = pause_before_retry(fault, memory.retries, named_pause)
+    left = memory.seconds_left(at)
+    has_time = left is None or pause < left
+    if passes and memory.retries < allowed and has_time:
         memory.retries += 1
-        pause = result.number("retry_after_seconds")
         later = f" after {counted(pause, 'second')}" if pause else ""
         return refused(f"asked again{later}, retry {memory.retries} of {allowed}")
     if (following := _next_model(memory)) is not None:
         return following
-    if not MODEL_FAULTS[fault].passes:
+    if not passes:
         return refused("the same call would end alike", FailureClass.MODEL_TIMEOUT)
     reason = f"all of {counted(allowed, 'retry')} used"
+    if memory.retries < allowed:
+        reason = f"the run's time ends before a pause of {counted(pause, 'second')} is over"
     return refused(reason, FailureClass.MODEL_TIMEOUT)
 
 
