@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from triage.policy.rules import Rules
-from triage.policy.rules_file import RulesFileError
+from triage.policy.rules_file import RuleFinding, RulesFileError
 from triage.policy.standing import Standing, judge
 from triage.policy.tools import ToolRegistry
 from triage.rules_place import NOTHING_WRITTEN, Mark, RulesPlace, UnreadableRulesError, Written
@@ -106,6 +106,9 @@ class RulesSource:
             return self._place.parse(data, self._tools)
         except RulesFileError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - whatever it is, the good rules stay in force
+            message = f"cannot be understood ({type(error).__name__})"
+            return RulesFileError(RuleFinding(0, "the file", message, "correct it"))
 
     def _complain(self, error: RulesFileError) -> None:
         code = "unreadable" if isinstance(error, UnreadableRulesError) else "wrong"

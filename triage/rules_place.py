@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from triage.policy.rules_file import (
     RulesFileError,
     read_rules,
 )
+from triage.policy.toml_text import TomlError, toml_table
 from triage.policy.tools import ToolSpec
 from triage.settings import Settings, config_file
 
@@ -126,8 +126,8 @@ class RulesPlace:
 
 def _has_rules(text: str) -> bool:
     try:
-        return not TABLES.isdisjoint(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return not TABLES.isdisjoint(toml_table(text))
+    except TomlError:
         # Whatever it was meant to hold: reading it names the line.
         return True
 

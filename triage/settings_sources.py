@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from triage.policy.rules_file import TABLES
+from triage.policy.toml_text import TomlError, toml_table
 
 PREFIX: Final = "TRIAGE_"
 CONFIG_FILE: Final = "triage.toml"
@@ -36,6 +37,10 @@ ENVIRONMENT_ONLY: Final = frozenset({"extensions"})
 """Settings that no file can hold: a folder may be somebody else's."""
 
 MAX_FILE_BYTES: Final = 1_048_576
+LARGEST: Final = 2**64
+"""No setting is a larger number; one of thousands of digits cannot even be written as text."""
+MAX_PROBLEMS: Final = 20
+"""How many keys that are wrong are told of at once."""
 
 
 class SettingsError(Exception):
@@ -109,29 +114,32 @@ def config_values(file: Path, known: Collection[str]) -> dict[str, object]:
         SettingsError: the file is no TOML, or holds a key that is no setting, or a secret.
     """
     settings = {k: v for k, v in _table(file).items() if not _is_rules(k, v)}
-    if problems := [*_problems(file.name, settings, known)]:
+    if problems := [*islice(_problems(file.name, settings, known), MAX_PROBLEMS)]:
         raise SettingsError(*problems)
     return {name: _as_text(value) for name, value in settings.items()}
 
 
 def _table(file: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(_read(file, file.name))
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\(at ([a-z0-9 ,]+)\)$", str(error))
-        where = f" at {place[1]}" if place else ""
+        return toml_table(_read(file, file.name))
+    except TomlError as error:
+        where = f" at {error.place}" if error.place else ""
         raise SettingsError(f"{file.name}: is not TOML{where}; correct it there") from None
 
 
 def _read(file: Path, where: str) -> str:
     try:
         with file.open("rb") as stream:
-            return stream.read(MAX_FILE_BYTES).decode()
+            content = stream.read(MAX_FILE_BYTES + 1)
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SettingsError(f"{where}: names a file that is not UTF-8 text") from None
     except (OSError, ValueError) as error:
         kind = type(error).__name__
         raise SettingsError(f"{where}: cannot be read ({kind}); check path and rights") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise SettingsError(f"{where}: names a file of more than {MAX_FILE_BYTES} bytes")
+    return text
 
 
 def _is_rules(key: str, value: object) -> bool:
@@ -146,6 +154,8 @@ def _problems(file: str, table: Mapping[str, object], known: Collection[str]) ->
             yield f"{file}: {key} names code to run, so {variable(key)} alone can set it"
         elif key == "database_url" and _has_password(value):
             yield f"{file}: {key} holds a password; set {variable(key)}_FILE or {variable(key)}"
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            yield f"{file}: {key}: is too large a number; correct it"
         elif key in SECRETS and key != "database_url":
             yield f"{file}: {key} is a secret; set {variable(key)}_FILE or {variable(key)} instead"
 

@@ -140,7 +140,15 @@ async def test_what_was_accepted_is_exactly_that_file(desk: Desk) -> None:
     assert rules_of(WIDE) == await desk.source.in_force()
 
 
-BROKEN = {"wrong": WRONG, "no TOML": "[", "no text": "\udcff", "large": "#" * 2_000_000}
+BROKEN = {
+    "wrong": WRONG,
+    "no TOML": "[",
+    "no text": "\udcff",
+    "large": "#" * 2_000_000,
+    "5,000 digits": f"[budget]\ntokens = {'9' * 5_000}\n",
+    "5,000 parts": f"a{'.a' * 5_000} = 1\n",
+    "3,000 mistakes": "[labels]\n" + "".join(f'"l{number}" = 3\n' for number in range(3_000)),
+}
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -152,6 +160,20 @@ async def test_a_file_that_goes_wrong_changes_nothing(desk: Desk, kind: str) -> 
     assert rules_of(NARROW) == await desk.source.in_force()
     desk.write("")
     assert rules_of("") == await desk.source.in_force()
+
+
+async def test_a_mistake_of_ours_in_reading_a_file_changes_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever goes wrong, the good rules stay in force, and only its type is told."""
+    desk.write(NARROW)
+    await desk.source.in_force()
+    monkeypatch.setattr("triage.rules_place.read_rules", None)
+    desk.write(WIDE)
+    assert rules_of(NARROW) == await desk.source.in_force()
+    with pytest.raises(RulesFileError) as told:
+        await desk.another().in_force()
+    assert "the file: cannot be understood (TypeError); correct it" == str(told.value)
 
 
 async def test_a_file_that_is_gone_changes_nothing(desk: Desk) -> None:

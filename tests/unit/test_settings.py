@@ -134,6 +134,17 @@ def test_rule_tables_are_left_alone(place: Path) -> None:
             ),
         ),
         (
+            f"lease_seconds = {'9' * 5_000}",
+            "triage.toml: is not TOML at line 1; correct it there",
+        ),
+        (
+            f"lease_seconds = 0x{'f' * 5_000}",
+            "triage.toml: lease_seconds: is too large a number; correct it",
+        ),
+        (f"a{'.a' * 5_000} = 1", "triage.toml: is not TOML at line 1; correct it there"),
+        (f"model = {'[' * 5_000}", "triage.toml: is not TOML; correct it there"),
+        ("#" * 1_048_577, "triage.toml: names a file of more than 1048576 bytes"),
+        (
             'policy = "gone.toml"',
             "triage.toml: policy: names no file; set it to the path of a rules file",
         ),
@@ -143,6 +154,18 @@ def test_mistakes_in_the_file(place: Path, text: str, line: str) -> None:
     """A mistake in triage.toml is one line: the key, what is wrong, what to do, no value."""
     (place / "triage.toml").write_text(text)
     assert _problems() == (line,)
+
+
+def test_a_file_full_of_mistakes_is_told_in_a_few_lines(place: Path) -> None:
+    """Twenty keys that are wrong are enough to begin with."""
+    (place / "triage.toml").write_text("".join(f"zzz{number} = 1\n" for number in range(500)))
+    assert len(_problems()) == 20
+
+
+def test_a_mark_of_the_byte_order_is_no_part_of_the_file(place: Path) -> None:
+    """An editor that begins a file with one has not made it another file."""
+    (place / "triage.toml").write_text('model = "recorded"\n', encoding="utf-8-sig")
+    assert load_settings().model == "recorded"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -12,7 +11,8 @@ from triage.automation.bots import Bot, Form
 from triage.automation.nodes import Listed, Node, NotYamlError, Table, Text, read_yaml
 from triage.automation.patterns import pattern
 from triage.automation.uses import LabelUse, Match, Weight
-from triage.policy.toml_lines import line_of
+from triage.policy.toml_lines import TomlLines
+from triage.policy.toml_text import TomlError, toml_table
 
 _ASTERISK: Final = "*"
 _EXTENDS: Final = "_extends"
@@ -116,10 +116,9 @@ def _lines(data: bytes) -> Iterator[tuple[tuple[str, ...], Text]]:
 def _toml(data: bytes, places: Sequence[str]) -> Node:
     try:
         text = data.decode("utf-8")
-        return _as_node(tomllib.loads(text), text, (), places)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\(at line (\d+)", str(error))
-        raise NotYamlError("is not TOML", int(place[1]) if place else 0) from None
+        return _as_node(toml_table(text), text, (), places)
+    except TomlError as error:
+        raise NotYamlError("is not TOML", error.line) from None
     except (UnicodeDecodeError, RecursionError):
         raise NotYamlError("is not TOML") from None
 
@@ -138,6 +137,10 @@ def _as_node(value: object, text: str, path: tuple[str, ...], places: Sequence[s
     return Text(value if isinstance(value, str) else "", line)
 
 
-@lru_cache(maxsize=64)
 def _line(text: str, path: tuple[str, ...]) -> int:
-    return line_of(text, path) or 1
+    return _lines_of(text).of(path) or 1
+
+
+@lru_cache(maxsize=4)
+def _lines_of(text: str) -> TomlLines:
+    return TomlLines(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Final
 from triage.evaluation.fixture import FixtureError, shown
 from triage.evaluation.judging import Behaviour, Grade
 from triage.evaluation.summary import Summary
+from triage.policy.toml_text import toml_table
 
 TABLE: Final = "thresholds"
 MEANS: Final = ("steps", "tokens", "cost_micros")
@@ -77,7 +77,7 @@ def read_thresholds(path: Path) -> tuple[Threshold, ...]:
         FixtureError: it cannot be read, or holds anything that is no threshold.
     """
     try:
-        value = tomllib.loads(path.read_bytes().decode())
+        value = toml_table(path.read_bytes().decode())
     except OSError as error:
         why = error.strerror or "unknown error"
         raise FixtureError(f"{shown(path)}: cannot be read ({why})") from None

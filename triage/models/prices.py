@@ -8,7 +8,6 @@ charged by.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from triage.contracts.base import Name
 from triage.contracts.canonical import digest_of_bytes
+from triage.policy.toml_text import toml_table
 
 PER: Final = 1_000_000
 """A price is for so many tokens."""
@@ -109,14 +109,14 @@ def load_prices(own: Path | None = None) -> Prices:
 @cache
 def _builtin() -> tuple[_File, bytes]:
     body = files("triage.models").joinpath("prices.toml").read_bytes()
-    return _File.model_validate(tomllib.loads(body.decode())), body
+    return _File.model_validate(toml_table(body.decode())), body
 
 
 def _read(path: Path) -> tuple[_File, bytes]:
     try:
         with path.open("rb") as stream:
             body = stream.read(MAX_FILE_BYTES)
-        return _File.model_validate(tomllib.loads(body.decode())), body
+        return _File.model_validate(toml_table(body.decode())), body
     except OSError as error:
         raise PricesError(f"the file of prices cannot be read ({type(error).__name__})") from None
     except (ValidationError, ValueError):

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -19,6 +18,7 @@ from pydantic import Field, ValidationError
 from triage.contracts.approval import Digest
 from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import digest_of
+from triage.contracts.logins import folded
 from triage.contracts.options import BudgetLimits, Count, Grounding, Mode, ModelName
 from triage.contracts.wording import in_words
 from triage.policy.rules import (
@@ -33,8 +33,10 @@ from triage.policy.rules import (
     Rules,
     TopicRule,
 )
+from triage.policy.rules_values import alike, as_json, unseen
 from triage.policy.security import SECURITY_ROUTE
-from triage.policy.toml_lines import line_of
+from triage.policy.toml_lines import TomlLines
+from triage.policy.toml_text import TomlError, toml_table
 
 TABLES: Final = frozenset(
     {
@@ -58,6 +60,8 @@ MAX_FILE_BYTES: Final = 1_048_576
 MAX_LABELS: Final = 1_000
 MAX_LABEL_CHARS: Final = 50
 """As long as GitHub lets a label's name be."""
+MAX_FINDINGS: Final = 50
+"""How many findings are told of at once; a last one says how many more there are."""
 
 Hours = Annotated[int, Field(ge=1, le=90 * 24)]
 
@@ -87,8 +91,16 @@ class RulesFileError(Exception):
     """A rules file that cannot be used; nothing of it takes effect."""
 
     def __init__(self, *findings: RuleFinding) -> None:
-        super().__init__("\n".join(map(str, findings)))
-        self.findings = findings
+        self.findings = _bounded(findings)
+        super().__init__("\n".join(map(str, self.findings)))
+
+
+def _bounded(findings: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
+    """Return no more than a person reads; a failure in a history is no place for thousands."""
+    if (more := len(findings) - MAX_FINDINGS) <= 0:
+        return tuple(findings)
+    last = RuleFinding(0, "the file", f"has {more:,} more", "begin with these")
+    return (*findings[:MAX_FINDINGS], last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +177,21 @@ def read_rules(text: str, tools: Collection[str]) -> RulesFile:
     table = _table(text)
     problems = _Problems(text)
     try:
-        file = _File.model_validate_json(json.dumps(table, default=_no_json))
+        strange = {problems.at(path, *_UNSEEN) for path in unseen(table)}
+        body = as_json(table)
+    except (ValueError, RecursionError):
+        hint = "no rule is as deep, or as large"
+        raise RulesFileError(RuleFinding(0, "the file", "holds no rules", hint)) from None
+    try:
+        file = _File.model_validate_json(body)
     except ValidationError as error:
-        raise RulesFileError(*problems.of(error)) from None
-    found = sorted({*_contradictions(file, problems, tools)})
-    if found:
+        raise RulesFileError(*sorted({*strange, *problems.of(error)})) from None
+    if found := sorted({*strange, *_contradictions(file, problems, tools)}):
         raise RulesFileError(*found)
-    return RulesFile(_rules(file), tuple(sorted(_oddities(file, problems))))
+    return RulesFile(_rules(file), _bounded(sorted(_oddities(file, problems))))
+
+
+_UNSEEN: Final = ("holds a character that does not show", "take it out")
 
 
 def _table(text: str) -> dict[str, Any]:
@@ -179,11 +199,10 @@ def _table(text: str) -> dict[str, Any]:
         message, hint = f"is larger than {MAX_FILE_BYTES} bytes", "split the repositories"
         raise RulesFileError(RuleFinding(0, "the file", message, hint))
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        place = re.search(r"\(at line (\d+)", str(error))
-        line = int(place[1]) if place else 0
-        raise RulesFileError(RuleFinding(line, "the file", "is not TOML", "correct it")) from None
+        table = toml_table(text)
+    except TomlError as error:
+        finding = RuleFinding(error.line, "the file", "is not TOML", "correct it")
+        raise RulesFileError(finding) from None
     return {name: value for name, value in table.items() if _is_rules(name, value)}
 
 
@@ -192,26 +211,21 @@ def _is_rules(name: str, value: object) -> bool:
     return name in TABLES or isinstance(value, dict | list)
 
 
-def _no_json(value: object) -> str:
-    """Dates and times are no values of any rule: their place is named as one of the wrong type."""
-    return f"\0{type(value).__name__}"
-
-
 class _Problems:
     """Findings about one file."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._lines = TomlLines(text)
 
     def at(self, path: tuple[str | int, ...], message: str, hint: str) -> RuleFinding:
         """Return a finding about a key."""
-        where = ".".join(_shown(part) for part in path)
-        return RuleFinding(line_of(self._text, path) or 0, where, message, hint)
+        where = ".".join(map(_shown, path)) or "the file"
+        return RuleFinding(self._lines.of(path) or 0, where, message, hint)
 
-    def of(self, error: ValidationError) -> list[RuleFinding]:
-        """Return what is wrong with the file's shape."""
-        found = error.errors(include_url=False, include_input=False)
-        return sorted(self._of(dict(problem)) for problem in found)
+    def of(self, error: ValidationError) -> Iterator[RuleFinding]:
+        """Yield what is wrong with the file's shape."""
+        for problem in error.errors(include_url=False, include_input=False):
+            yield self._of(dict(problem))
 
     def _of(self, problem: dict[str, Any]) -> RuleFinding:
         path = tuple(part for part in problem["loc"] if part != "[key]")
@@ -247,7 +261,7 @@ def _known_keys(table: str | int) -> Collection[str]:
 def _shown(part: str | int) -> str:
     """Show a name as TOML writes it; one with strange characters, escaped."""
     name = str(part)
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name[:100])
+    return name if re.fullmatch(r"[A-Za-z0-9_-]{1,100}", name) else json.dumps(name[:100])
 
 
 def _contradictions(
@@ -264,7 +278,18 @@ def _contradictions(
             yield problems.at(
                 ("tools", name), "is no tool", f"known are {', '.join(sorted(tools))}"
             )
-    if 0 < len(file.approvals.approvers) < file.approvals.required:
+    yield from _bad_approvers(file.approvals, problems)
+
+
+def _bad_approvers(approvals: _Approvals, problems: _Problems) -> Iterator[RuleFinding]:
+    """Yield whoever would count as two people, and a number that they cannot reach."""
+    path = ("approvals", "approvers")
+    for name, first in alike(approvals.approvers, folded):
+        message = f"names {_shown(first)} again as {_shown(name)}"
+        yield problems.at(path, message, "one person counts once: keep one")
+    if not all(map(folded, approvals.approvers)):
+        yield problems.at(path, "names nobody", "write a login")
+    if 0 < len(approvals.approvers) < approvals.required:
         hint = "name more approvers or require fewer"
         yield problems.at(("approvals", "required"), "is more than there are approvers", hint)
 
@@ -284,15 +309,13 @@ def _bad_entries(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
 
 
 def _bad_labels(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
-    seen: dict[str, str] = {}
     for label in file.labels:
         if len(label) > MAX_LABEL_CHARS:
             message = f"has more than {MAX_LABEL_CHARS} characters"
             yield problems.at(("labels", label), message, "no tracker has such a label")
-        first = seen.setdefault(label.casefold(), label)
-        if first != label:
-            message = f"is the label {_shown(first)} in other letters"
-            yield problems.at(("labels", label), message, "trackers take them for one: keep one")
+    for label, first in alike(file.labels, str.casefold):
+        message = f"is the label {_shown(first)} in other letters"
+        yield problems.at(("labels", label), message, "trackers take them for one: keep one")
 
 
 def _oddities(file: _File, problems: _Problems) -> Iterator[RuleFinding]:

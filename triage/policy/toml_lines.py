@@ -8,9 +8,10 @@ never about the value.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Final
+
+from triage.policy.toml_text import TomlError, toml_table
 
 _HEADER: Final = re.compile(r"^\s*(\[\[?[^\]]*\]\]?)\s*(#.*)?$")
 _KEY: Final = re.compile(r"^\s*([^#=\[][^=]*?)\s*=")
@@ -18,15 +19,19 @@ _KEY: Final = re.compile(r"^\s*([^#=\[][^=]*?)\s*=")
 Path = tuple[str, ...]
 
 
-def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """Return the line, counted from 1, of a key or of the nearest table around it; else None."""
-    wanted = tuple(str(part) for part in path)
-    best, line = 0, None
-    for number, found in _keys(text):
-        common = _common(found, wanted)
-        if common == len(found) and common > best:
-            best, line = common, number
-    return line
+class TomlLines:
+    """The lines of one text, read once however many keys are asked for."""
+
+    def __init__(self, text: str) -> None:
+        self._first: dict[Path, int] = {}
+        for number, found in _keys(text):
+            self._first.setdefault(found, number)
+
+    def of(self, path: Sequence[str | int]) -> int | None:
+        """Return the line, counted from 1, of a key or of the nearest table around it; or None."""
+        wanted = tuple(map(str, path))
+        around = (wanted[:length] for length in range(len(wanted), 0, -1))
+        return next((self._first[near] for near in around if near in self._first), None)
 
 
 def _keys(text: str) -> Iterator[tuple[int, Path]]:
@@ -43,8 +48,8 @@ def _keys(text: str) -> Iterator[tuple[int, Path]]:
 def _path(fragment: str) -> Path:
     """Return the names that one header or key is made of, as the parser reads them."""
     try:
-        value: object = tomllib.loads(fragment)
-    except tomllib.TOMLDecodeError:
+        value: object = toml_table(fragment)
+    except TomlError:
         return ()
     names: list[str] = []
     while isinstance(value, dict | list) and value:
@@ -54,8 +59,3 @@ def _path(fragment: str) -> Path:
         name, value = next(iter(value.items()))
         names.append(name)
     return tuple(names)
-
-
-def _common(one: Path, other: Path) -> int:
-    pairs = zip(one, other, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from tests.unit.contracts.strategies import PROPERTY
 from triage.contracts.options import BudgetLimits, Grounding, Mode
+from triage.policy import toml_lines
 from triage.policy.rules import DailyBudget, LabelEffect, OwnerRule, TopicRule
-from triage.policy.rules_file import MAX_FILE_BYTES, RulesFile, RulesFileError, read_rules
+from triage.policy.rules_file import (
+    MAX_FILE_BYTES,
+    MAX_FINDINGS,
+    RulesFile,
+    RulesFileError,
+    read_rules,
+)
 from triage.policy.tools import BUILTIN_TOOLS
 
 TOOLS = [spec.name for spec in BUILTIN_TOOLS]
@@ -200,7 +207,47 @@ MISTAKES = {
     ),
     "a name to be escaped": (
         '[owners."a\\u001bb"]\nowner = 7\n',
-        ['line 2: owners."a\\u001bb".owner: must be text'],
+        [
+            'line 1: owners."a\\u001bb": holds a character that does not show',
+            'line 2: owners."a\\u001bb".owner: must be text',
+        ],
+    ),
+    "a date for a text": ("[policy]\nname = 2026-01-01\n", ["line 2: policy.name: must be text"]),
+    "a name with NUL": (
+        '[policy]\nname = "a\\u0000b"\n',
+        ["line 2: policy.name: holds a character that does not show; take it out"],
+    ),
+    "a label with a break": (
+        '[labels]\n"bug\\u0085" = "descriptive"\n',
+        ['line 2: labels."bug\\u0085": holds a character that does not show'],
+    ),
+    "one approver thrice": (
+        '[approvals]\nrequired = 2\napprovers = ["eve", "EVE", "@eve"]\n',
+        [
+            'line 3: approvals.approvers: names eve again as "@eve"; one person counts once',
+            "line 3: approvals.approvers: names eve again as EVE; one person counts once",
+        ],
+    ),
+    "an approver without name": (
+        '[approvals]\napprovers = ["@"]\n',
+        ["line 2: approvals.approvers: names nobody; write a login"],
+    ),
+    "5,000 digits": (
+        f"[budget]\ntokens = {'9' * 5_000}\n",
+        ["line 2: the file: is not TOML; correct it"],
+    ),
+    "a number beyond writing": (
+        f"[budget]\ntokens = 0x{'f' * 5_000}\n",
+        ["line 2: budget.tokens: must be a whole number"],
+    ),
+    "5,000 parts": (f"\na{'.a' * 5_000} = 1\n", ["line 2: the file: is not TOML; correct it"]),
+    "deep arrays": (
+        f"[policy]\nname = {'[' * 5_000}{']' * 5_000}\n",
+        ["the file: is not TOML; correct it"],
+    ),
+    "deep tables": (
+        f"x = {(('{' + 'a.' * 62 + 'a = ') * 60)}1{'}' * 60}\n",
+        ["the file: holds no rules; no rule is as deep, or as large"],
     ),
     "too large": ("#" * (MAX_FILE_BYTES + 1), ["the file: is larger than 1048576 bytes"]),
 }
@@ -220,6 +267,28 @@ def test_all_mistakes_are_named_at_once() -> None:
     """A person who mends a file need not run the check once a mistake."""
     text = '[policy]\nmode = "x"\n[budget]\ntokens = -1\n[approvals]\nrequired = 0\n'
     assert 3 == len(_mistakes(text))
+
+
+def test_thousands_of_mistakes_are_told_as_a_few_and_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is wrong with a file fits on a page, and its lines are looked through once."""
+    looked: list[str] = []
+    keys = toml_lines._keys
+    monkeypatch.setattr(toml_lines, "_keys", lambda text: (looked.append(text), keys(text))[1])
+    found = _mistakes("".join(f"[x{number}]\n" for number in range(3_000)))
+    assert (1, MAX_FINDINGS + 1) == (len(looked), len(found))
+    assert "line 1: x0: is not known" == found[0].partition(";")[0]
+    assert "the file: has 2,950 more; begin with these" == found[-1]
+
+
+def test_a_usable_file_is_read_in_one_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand oddities cost one look at the lines, and as few are told."""
+    looked: list[str] = []
+    keys = toml_lines._keys
+    monkeypatch.setattr(toml_lines, "_keys", lambda text: (looked.append(text), keys(text))[1])
+    file = _read("[labels]\n" + "".join(f'"l{number}" = "x"\n' for number in range(1_000)))
+    assert (1, MAX_FINDINGS + 1) == (len(looked), len(file.warnings))
 
 
 WARNED = {
