@@ -9,19 +9,21 @@ from pathlib import Path
 import pytest
 
 STUCK = """
-import asyncio, sys, time
+import asyncio, sys
 from triage import leaving
 from triage.{module} import {run}
 from triage.storage import engine
 engine.CLOSE_SECONDS, leaving.ROUND_SECONDS = 0.2, 0.5
+async def stubborn():
+    # As a driver that waits in its own clean-up: it takes two cancellations to give up.
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        await asyncio.Event().wait()
 async def main():
     store = await engine.Store.open(sys.argv[1])
-    async with store.read() as connection:
-        driver = (await connection.get_raw_connection()).driver_connection
-    # As after cancelled transactions: of several that close one connection at the same time all
-    # but one wait for a thread that has ended, and each takes two cancellations to give up.
-    stuck = [asyncio.create_task(driver._execute(time.sleep, 0.4))]
-    stuck += [asyncio.create_task(driver.close()) for _ in range(2)]
+    store._engine.dispose = stubborn
+    stuck = [asyncio.create_task(stubborn()) for _ in range(2)]
     await asyncio.sleep(0)
     try:
         print("ready", flush=True)
