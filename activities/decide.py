@@ -12,13 +12,14 @@ from temporalio import activity
 
 from activities import paid_calls
 from activities.model_words import without_secrets
+from activities.run_context import asks_where
 from activities.services import Services
 from triage.contracts.base import ContractError
 from triage.contracts.canonical import canonical_json, clean, parse_json
 from triage.contracts.decision import MAX_DECISION_BYTES
 from triage.contracts.model_faults import ModelFault
 from triage.contracts.names import ACTIVITY_DECIDE
-from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult
+from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Target
 from triage.contracts.request import TriageRequest
 from triage.faults import Point, reach
 from triage.models.base import (
@@ -70,6 +71,8 @@ class DecideActivities:
             # It was there when the run began, or on the worker that began it.
             return failed(ModelFault.AUTH)
         question = await self._model_request(request, stored, rules)
+        if opinion is not None or asks_where(model):
+            question = await self._with_target(question, request.scope)
         reach(Point.DECIDE_BEFORE_MODEL)
         answer = await self._answer(model, question, request, rules)
         reach(Point.DECIDE_AFTER_MODEL)
@@ -97,6 +100,15 @@ class DecideActivities:
             labels=rules.proposable_labels(),
             correction=request.correction,
         )
+
+    async def _with_target(self, question: ModelRequest, scope: str) -> ModelRequest:
+        """Add where the issue is kept, as far as that was noted and is still known."""
+        found = await self._services.documents.newest(scope, DocumentKind.TARGET)
+        if not isinstance(found, Document):
+            return question
+        target = Target.model_validate_json(found.body)
+        where = {"repository": target.repository, "issue_id": target.issue}
+        return question.model_copy(update=where)
 
     async def _ask(self, model: ModelAdapter, request: ModelRequest) -> DecideResult:
         """Hold the adapter to the deadline and its answer to a shape and a size.

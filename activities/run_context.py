@@ -16,10 +16,11 @@ from activities.security import marked
 from activities.services import SHARED, Services
 from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
-from triage.contracts.payloads import EvidenceRef, PinRequest, Provenance, RunContext
+from triage.contracts.payloads import EvidenceRef, PinRequest, Provenance, RunContext, Target
 from triage.faults import Point, reach
 from triage.models.base import ModelAdapter, PaidModel
 from triage.models.factory import UnknownModel
+from triage.models.learned import LearnedModel
 from triage.models.llm_prompt import prompt_body
 from triage.models.second_opinion import SecondOpinion
 from triage.policy.rules import Rules
@@ -80,8 +81,8 @@ class RunContextActivities:
         )
         # What is not set is not written, and reads as its default.
         context.model_fields_set.difference_update(_usual(context))
-        if context.provenance.prompt:
-            await self._charge_to(request, context)
+        if opinion is not None or any(map(asks_where, models)):
+            await self._note_for_models(request, context, rules)
         return marked(_with_what_is_unusual(context, request, inherited), request, rules)
 
     async def _issue(self, request: PinRequest, rules: Rules) -> TrackedIssue:
@@ -124,10 +125,34 @@ class RunContextActivities:
         account = Account.of(where.tenant, context.tracker, where.repository, context.author)
         await self._services.spending.open_account(request.scope, account)
 
+    async def _note_for_models(
+        self, request: PinRequest, context: RunContext, rules: Rules
+    ) -> None:
+        """Note which issue the run is about, and whom its calls are charged to, if they cost."""
+        if context.provenance.prompt:
+            await self._charge_to(request, context)
+        where = request.context
+        target = Target(
+            tracker=context.tracker,
+            repository=where.repository,
+            issue=where.issue or request.request.request_id,
+        )
+        await self._services.documents.put(
+            request.scope,
+            DocumentKind.TARGET,
+            canonical_json(target.model_dump(mode="json")),
+            expires_at=self._services.content_expiry(rules),
+        )
+
     def _timeout(self, models: Sequence[ModelAdapter]) -> timedelta:
         """Return what one call may take, of whichever model is asked."""
         paid = (model.timeout for model in models if isinstance(model, PaidModel))
         return max((self._services.model_timeout, *paid))
+
+
+def asks_where(model: ModelAdapter) -> bool:
+    """Whether a model makes something of where an issue is kept."""
+    return isinstance(model, PaidModel | LearnedModel)
 
 
 def _usual(context: RunContext) -> set[str]:

@@ -8,13 +8,16 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from activities.decide import DecideActivities
+from activities.run_context import RunContextActivities
 from activities.services import Services
 from tests.activities.test_run_context import SCOPE, pin
 from tests.fixed_rules import rules_with
 from tests.unit.models.learned_samples import classifier
-from tests.workflow.decisions import a_request
-from triage.contracts.canonical import canonical_json
-from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult
+from tests.workflow.decisions import a_request, as_object
+from triage.contracts.canonical import canonical_json, short_hash
+from triage.contracts.options import IssueContext
+from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, PinRequest
+from triage.contracts.request import parse_request
 from triage.models.second_opinion import DISAGREES
 from triage.storage.documents import SHARED, DocumentKind
 
@@ -101,3 +104,46 @@ async def test_weights_are_checked_once_while_they_are_in_use(stored: Services) 
     assert first is await stored.load_classifier(KNOWN.digest)
     digest = await stored.documents.put(SHARED, DocumentKind.WEIGHTS, b"{}")
     assert await stored.load_classifier(digest) is None
+
+
+async def test_a_run_s_repository_chooses_the_group(stored: Services) -> None:
+    """What was taught about one repository counts for its issues, and for no other's.
+
+    In ``acme/api`` a crash is asked for, so that a final of the route bug is disagreed with.
+    """
+    services = replace(stored, rules=rules_with(second_opinion=KNOWN.digest))
+    script = await _script(stored)
+    kinds = []
+    for repository in ("acme/api", "acme/web"):
+        scope = short_hash("scope", repository)
+        context = IssueContext(repository=repository, issue="7")
+        asked = parse_request(a_request(title="crash"))
+        request = PinRequest(scope=scope, request=asked, context=context, model=script)
+        pinned = await ActivityEnvironment().run(RunContextActivities(services).pin, request)
+        decided = await ActivityEnvironment().run(
+            DecideActivities(services).decide,
+            DecideRequest(
+                scope=scope,
+                step=1,
+                version=2,
+                model=script,
+                request_digest=pinned.request_digest,
+                policy_digest=pinned.provenance.policy,
+            ),
+        )
+        kinds.append(as_object(decided.decision)["kind"])
+    assert ["request_review", "final"] == kinds
+
+
+async def test_only_who_makes_something_of_it_is_told_where_an_issue_is(stored: Services) -> None:
+    """Runs of other models store and read nothing for it."""
+    for model, kept in ((await _script(stored), False), (MODEL, True)):
+        request = PinRequest(
+            scope=short_hash("scope", model),
+            request=parse_request(a_request()),
+            context=IssueContext(repository="acme/api", issue="7"),
+            model=model,
+        )
+        await ActivityEnvironment().run(RunContextActivities(stored).pin, request)
+        found = await stored.documents.newest(request.scope, DocumentKind.TARGET)
+        assert kept is (found is not None)

@@ -83,6 +83,7 @@ async def _services(settings: Settings) -> list[Finding]:
         rules_check,
         temporal_check,
         tracker_check,
+        weights_check,
     )
 
     found = await asyncio.gather(
@@ -91,6 +92,7 @@ async def _services(settings: Settings) -> list[Finding]:
         _within("rules", rules_check.check(settings)),
         _within("tracker", tracker_check.check(settings)),
         _within("comments", comment_check.check(settings)),
+        _within("weights", weights_check.check(settings)),
     )
     return [finding for findings in found for finding in findings] + [*_adapters(settings)]
 

@@ -13,6 +13,7 @@ from triage.cli.findings import Finding, Level
 from triage.models.factory import kinds, known_names
 from triage.models.llm_setup import PROVIDERS, Endpoint, LlmSetup, main_provider
 from triage.models.prices import PricesError
+from triage.policy.rules import Rules
 from triage.policy.rules_file import RulesFileError
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.rules_place import RulesPlace
@@ -34,16 +35,28 @@ def check(settings: Settings) -> Iterator[Finding]:
         yield Finding(NAME, Level.FAIL, str(error), advice)
         return
     yield from _model(settings, setup, settings.model, "")
-    for name in _fallbacks(settings):
+    for name in fallbacks(settings):
         yield from _model(settings, setup, name, ", asked next")
 
 
-def _fallbacks(settings: Settings) -> tuple[str, ...]:
+def fallbacks(settings: Settings) -> tuple[str, ...]:
+    """Return the models that the rules name to be asked next; none where they cannot be read."""
+    rules = _rules(settings)
+    return () if rules is None else rules.fallback_models
+
+
+def second_opinion(settings: Settings) -> str | None:
+    """Return the digest of the weights that the rules name as a second opinion."""
+    rules = _rules(settings)
+    return None if rules is None else rules.second_opinion
+
+
+def _rules(settings: Settings) -> Rules | None:
     try:
-        return RulesPlace.of(settings).read(BUILTIN_TOOLS).rules.fallback_models
+        return RulesPlace.of(settings).read(BUILTIN_TOOLS).rules
     except RulesFileError:
         # The check of the rules says what is wrong with them.
-        return ()
+        return None
 
 
 def _model(settings: Settings, setup: LlmSetup, name: str, what: str) -> Iterator[Finding]:

@@ -46,6 +46,7 @@ class ModelRequest(Contract):
     """Everything an adapter may look at. All text in `request` and `observations` is untrusted.
 
     `correction` says in our words what was wrong with the answer before; None if nothing was.
+    `repository` and `issue_id` say where the issue is kept; both are empty where that is not known.
     """
 
     step: int
@@ -55,6 +56,8 @@ class ModelRequest(Contract):
     routes: tuple[str, ...]
     labels: tuple[str, ...]
     correction: str | None = None
+    repository: str = ""
+    issue_id: str = ""
 
 
 class ModelAdapter(Protocol):

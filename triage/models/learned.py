@@ -28,7 +28,8 @@ class LearnedModel:
 
     Args:
         classifier: what was learned.
-        group: whose own weights are added; without one, what all groups share decides.
+        group: whose own weights are added; without one, those of the group that is called as the
+            issue's repository, and where there is none, what all groups share decides.
     """
 
     def __init__(self, classifier: Classifier, group: str = "") -> None:
@@ -41,12 +42,15 @@ class LearnedModel:
         """Return a read, a review or a grounded final; without routes there is no legal answer."""
         if not request.routes:
             return DecideResult(outcome=DecideOutcome.INVALID, detail="the rules name no routes")
-        issue = request.request
-        guess = self._classifier.guess(issue.title, issue.body, self._group)
+        guess = self._guess(request)
         found = self._assessed(request, guess)
         grounds = f"what labelled issues taught ({guess.sure:.2f})"
         decision = answer(request, found, grounds)
         return DecideResult(outcome=DecideOutcome.DECISION, decision=decision)
+
+    def _guess(self, request: ModelRequest) -> Guess:
+        issue, group = request.request, self._group or request.repository
+        return self._classifier.guess(issue.title, issue.body, group)
 
     def _assessed(self, request: ModelRequest, guess: Guess) -> Assessment:
         issue = request.request

@@ -32,10 +32,12 @@ _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 def offered(request: ModelRequest) -> tuple[ToolDescription, ...]:
     """Return the tools that a model may ask for: those that read what it can name.
 
-    It is not told the issue's number, and has its text already.
+    The issue itself is one of these where it is known which one it is.
     """
     return tuple(
-        tool for tool in request.tools if not tool.side_effect and _ISSUE not in tool.arguments
+        tool
+        for tool in request.tools
+        if not tool.side_effect and (request.issue_id or _ISSUE not in tool.arguments)
     )
 
 
@@ -45,7 +47,7 @@ def schema_of(request: ModelRequest) -> dict[str, JsonValue]:
     While nothing was returned there is nothing to rest an answer on, so none can be said: a model
     reads or hands over.
     """
-    shapes: list[JsonValue] = [_call(tool) for tool in offered(request)]
+    shapes: list[JsonValue] = [_call(tool, request) for tool in offered(request)]
     route = _one_of(request.routes)
     shapes.append(
         _object(
@@ -98,9 +100,11 @@ def _one_of(names: tuple[str, ...]) -> JsonValue:
     return _NAME
 
 
-def _call(tool: ToolDescription) -> JsonValue:
-    """Return the shape of a call."""
+def _call(tool: ToolDescription, request: ModelRequest) -> JsonValue:
+    """Return the shape of a call; a read of the issue is of the run's own."""
     arguments = {name: _argument(kind) for name, kind in tool.arguments.items()}
+    if _ISSUE in arguments and _PLAIN_ID.fullmatch(request.issue_id):
+        arguments[_ISSUE] = {"const": request.issue_id}
     call = _object(
         call_id={"type": "string", "minLength": 1, "maxLength": 40},
         name={"const": tool.name},

@@ -16,6 +16,7 @@ from unicodedata import category
 from pydantic import JsonValue
 
 from triage.contracts.canonical import canonical_json, digest_of_bytes
+from triage.contracts.names import ACTIVITY_READ_ISSUE
 from triage.models.base import ModelRequest, Observation
 from triage.models.llm_schema import offered
 from triage.models.rules_text import canonical, without_comments
@@ -74,7 +75,8 @@ def _issue(request: ModelRequest) -> dict[str, JsonValue]:
     paths = issue.changed_paths
     if len(paths) > MAX_PATHS:
         left_out.append(f"{len(paths) - MAX_PATHS} paths")
-    return {
+    known: dict[str, JsonValue] = {"issue_id": request.issue_id} if request.issue_id else {}
+    return known | {
         "title": _cut(_plain(issue.title), TITLE_BYTES),
         "body": shown,
         "changed_paths": [_cut(_plain(path), PATH_BYTES) for path in paths[:MAX_PATHS]],
@@ -125,11 +127,21 @@ def _observation(item: Observation) -> dict[str, JsonValue]:
         "evidence_id": item.evidence_id,
         "tool": item.tool,
         "arguments": redact_value(item.arguments),
-        "content": redact_value(item.content),
+        "content": redact_value(_as_read(item)),
     }
     if item.content is None:
         value["left_out"] = "its content has expired"
     return value
+
+
+def _as_read(item: Observation) -> JsonValue:
+    """Return what was returned; of an issue, what a reader sees of it."""
+    content = item.content
+    if item.tool != ACTIVITY_READ_ISSUE or not isinstance(content, dict):
+        return content
+    body, left_out = _visible(str(content.get("body", "")))
+    title = _plain(str(content.get("title", "")))
+    return content | {"title": title, "body": body, "left_out": [*left_out]}
 
 
 def _cut_middle(text: str) -> tuple[str, int]:

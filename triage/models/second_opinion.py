@@ -44,7 +44,8 @@ class SecondOpinion:
         answered = _routes(request, decision)
         if not answered or any(map(is_security, answered)):
             return None
-        guess = self._classifier.guess(request.request.title, request.request.body)
+        issue = request.request
+        guess = self._classifier.guess(issue.title, issue.body, request.repository)
         sure = self._classifier.is_sure(guess)
         route = route_of(guess.label, request.routes)
         if sure and route is not None and is_security(route):

@@ -29,6 +29,7 @@ class DocumentKind(StrEnum):
     """What a document is."""
 
     REQUEST = "request"
+    TARGET = "target"
     SCRIPT = "script"
     POLICY = "policy"
     PROMPT = "prompt"

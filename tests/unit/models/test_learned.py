@@ -33,6 +33,17 @@ def test_a_sure_class_is_answered_from_the_evidence() -> None:
     assert decision.reason.startswith("bug by what labelled issues taught (1.00)")
 
 
+def test_the_repository_is_the_group() -> None:
+    """Weights of the issue's own repository count by themselves, and another one's do not."""
+    for where, route in (("acme/api", "feature"), ("acme/web", "bug"), ("", "bug")):
+        asked = model_request(issue("crash", "text", API)).model_copy(update={"repository": where})
+        guess = MODEL._assessed(asked, MODEL._guess(asked))
+        assert route == guess.leading
+    named = LearnedModel(classifier(), "acme/api")
+    asked = model_request(issue("crash", "text", API))
+    assert "feature" == named._assessed(asked, named._guess(asked)).leading
+
+
 def test_a_label_is_known_by_its_other_names() -> None:
     """Enhancement is what the rules call feature, and the feature policy is read for it."""
     decision = play(MODEL, issue("add", "text")).decision
