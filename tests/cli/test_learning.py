@@ -32,9 +32,16 @@ def test_figures_as_json(typed: Typed, tmp_path: Path) -> None:
     (tmp_path / "test.jsonl").write_bytes(
         as_lines([{"title": "How do I close the drawer?", "body": None, "label": "question"}])
     )
-    answer = _learned(typed, "--test", "test.jsonl", "--format", "json")
-    document = answer.json()
+    more = ("--format", "json", "--report", "report.json")
+    answer = _learned(typed, "--test", "test.jsonl", *more)
     assert 0 == answer.status
+    document = json.loads((tmp_path / "report.json").read_bytes())
+    printed = answer.json()
+    assert ["macro_f1", "per_label", "coverage"] == list(printed)
+    assert printed == {name: document[name] for name in printed}
+    assert {("threshold", "coverage", "accuracy")} == {
+        tuple(point) for point in printed["coverage"]
+    }
     assert (1.0, "test", 1) == (
         document["macro_f1"],
         document["measured_on"],
@@ -86,6 +93,8 @@ def test_a_file_that_is_not_there_or_cannot_be_written(typed: Typed) -> None:
     assert (2, True) == (answer.status, "none.jsonl: cannot be read" in answer.err)
     answer = typed("learn", "issues.jsonl", "--output", "none/weights.json")
     assert (2, True) == (answer.status, "none/weights.json: cannot be written" in answer.err)
+    answer = typed("learn", "issues.jsonl", "--report", "none/report.json")
+    assert (2, True) == (answer.status, "none/report.json: cannot be written" in answer.err)
 
 
 def test_without_the_library(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,10 @@ def learn(
         Path | None,
         typer.Option("--output", metavar="WEIGHTS", help="Write what was learned to this file."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write every figure to this file, as JSON."),
+    ] = None,
     target: Annotated[
         float,
         typer.Option("--target", min=0.5, max=1.0, help="How much of the answers has to be right."),
@@ -52,7 +56,7 @@ def learn(
     """Teach a small classifier by labelled issues, and say how good it is."""
     from triage.cli import learning  # noqa: PLC0415 - see triage.cli.main
 
-    learning.learn(file, test, output, target, format_)
+    learning.learn(file, test, target, format_, output=output, report=report)
 
 
 @weights_app.command("store")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -30,8 +31,18 @@ SHOWN_POINTS: Final = 5
 Document = dict[str, JsonValue]
 
 
+FIGURES: Final = ("macro_f1", "per_label", "coverage")
+"""What is printed as JSON, and nothing beside it; a report has all."""
+
+
 def learn(
-    file: Path, test: Path | None, output: Path | None, target: float, format_: Format
+    file: Path,
+    test: Path | None,
+    target: float,
+    format_: Format,
+    *,
+    output: Path | None,
+    report: Path | None,
 ) -> None:
     """Learn from a file and print what it is worth.
 
@@ -53,8 +64,10 @@ def learn(
     if output is not None:
         _write(output, learned.weights.body())
         document["weights_file"] = str(output)
+    if report is not None:
+        _write(report, f"{json.dumps(document, indent=2)}\n".encode())
     if format_ is Format.JSON:
-        put_json(document)
+        put_json({name: document[name] for name in FIGURES})
     else:
         _print(document, learned)
 

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from triage.learning.telling import Row, telling
 from triage.models.learned_text import Block
 from triage.models.learned_weights import MAX_FEATURE_CHARS, UNIT, Layer
 
-INVERSE_PENALTY: Final = 2.0
+INVERSE_PENALTY: Final = 1.0
 EMPHASIS: Final[Mapping[Block, float]] = {
     Block.TITLE: 0.85,
     Block.BODY: 1.0,
@@ -81,9 +82,7 @@ def teach(examples: Sequence[Example], labels: Sequence[str]) -> Taught:
     Raises:
         LearningUnavailable: the library is not installed.
     """
-    table = _Table(_vocabulary(examples))
-    for example in examples:
-        table.add(example)
+    table = _Table(_vocabulary(examples), examples)
     numbers, intercepts = _fitted(table, [example.label for example in examples], labels)
     return _layers(table, numbers, intercepts)
 
@@ -106,7 +105,9 @@ def _vocabulary(examples: Sequence[Example]) -> list[tuple[Block, str]]:
 class _Table:
     """Examples as rows of numbers: a column for each feature, and for each that a group has too."""
 
-    def __init__(self, vocabulary: Sequence[tuple[Block, str]]) -> None:
+    def __init__(
+        self, vocabulary: Sequence[tuple[Block, str]], examples: Sequence[Example]
+    ) -> None:
         self.vocabulary = vocabulary
         self.own: dict[str, dict[int, int]] = {}
         """By group: which column stands for a feature's own number; the intercept's is `_ALONE`."""
@@ -114,26 +115,30 @@ class _Table:
         self.places: list[int] = []
         self.values: list[float] = []
         self.ends = [0]
-        self._columns: dict[Block, dict[str, int]] = {block: {} for block in Block}
+        columns: dict[Block, dict[str, int]] = {block: {} for block in Block}
         for at, (block, name) in enumerate(vocabulary):
-            self._columns[block][name] = at
+            columns[block][name] = at
+        rows = [_row(example, columns) for example in examples]
+        self.tells = telling(rows, [example.label for example in examples], self.width)
+        for example, row in zip(examples, rows, strict=True):
+            self._add(example.group, row)
 
-    def add(self, example: Example) -> None:
-        """Add a row."""
-        for block, features in example.found.items():
-            columns = self._columns[block]
-            known = sorted(columns[name] for name in columns.keys() & features)
-            self._fill(known, EMPHASIS[block])
-            if example.group and block in OWN_EMPHASIS:
-                self._fill(self._own(example.group, known), OWN_EMPHASIS[block])
-        if example.group:
-            self._fill(self._own(example.group, [_ALONE]), OWN_INTERCEPT)
+    def _add(self, group: str, row: Row) -> None:
+        """Add a row: of what all share, and of what its group has of its own."""
+        for block, known in row:
+            said = [self.tells[at] for at in known]
+            self._fill(known, said, EMPHASIS[block])
+            if group and block in OWN_EMPHASIS:
+                self._fill(self._own(group, known), said, OWN_EMPHASIS[block])
+        if group:
+            self._fill(self._own(group, [_ALONE]), [1.0], OWN_INTERCEPT)
         self.ends.append(len(self.places))
 
-    def _fill(self, columns: Sequence[int], emphasis: float) -> None:
-        """Share a block's emphasis out among its columns."""
+    def _fill(self, columns: Sequence[int], said: Sequence[float], emphasis: float) -> None:
+        """Share a block's emphasis out among its columns, by what they tell."""
         self.places += columns
-        self.values += [emphasis / math.sqrt(len(columns))] * len(columns) if columns else []
+        if columns:
+            self.values += [emphasis * tell / math.sqrt(len(columns)) for tell in said]
 
     def _own(self, group: str, columns: Sequence[int]) -> list[int]:
         own = self.own.setdefault(group, {})
@@ -142,6 +147,13 @@ class _Table:
                 own[at] = self.width
                 self.width += 1
         return [own[at] for at in columns]
+
+
+def _row(example: Example, columns: Mapping[Block, Mapping[str, int]]) -> Row:
+    return [
+        (block, sorted(columns[block][name] for name in columns[block].keys() & features))
+        for block, features in example.found.items()
+    ]
 
 
 def _fitted(
@@ -173,7 +185,7 @@ def _layers(
     """Return what was learned as whole numbers, each block's emphasis worked in."""
     shared: _Features = {}
     for at, (block, name) in enumerate(table.vocabulary):
-        shared.setdefault(block, {})[name] = _whole(numbers[at], EMPHASIS[block])
+        shared.setdefault(block, {})[name] = _whole(numbers[at], EMPHASIS[block] * table.tells[at])
     groups = {
         group: _own_layer(table, numbers, columns) for group, columns in sorted(table.own.items())
     }
@@ -189,7 +201,7 @@ def _own_layer(
         if at == _ALONE:
             continue
         block, name = table.vocabulary[at]
-        whole = _whole(numbers[column], OWN_EMPHASIS[block])
+        whole = _whole(numbers[column], OWN_EMPHASIS[block] * table.tells[at])
         if max(map(abs, whole)) >= LEAST_OWN:
             features.setdefault(block, {})[name] = whole
     intercepts = _whole(numbers[columns[_ALONE]], OWN_INTERCEPT)
