@@ -41,10 +41,14 @@ STATUSES: Final[dict[int, ModelFault]] = {
 FILTER_CODES: Final = frozenset({"content_filter", "content_policy_violation", "policy_violation"})
 """Codes of a rejected request that a provider's filter rejected."""
 
+_FILTERED: Final = "content filtering policy"
+"""What a provider says that has no code for it; it is looked for, and not kept."""
+
 
 def fault_of(error: BaseException) -> ModelFault:
     """Return the name of what an error of the library means."""
-    if getattr(error, "provider_error_code", None) in FILTER_CODES:
+    is_coded = getattr(error, "provider_error_code", None) in FILTER_CODES
+    if is_coded or _FILTERED in str(getattr(error, "body", "")):
         return ModelFault.CONTENT_FILTER
     for kind, fault in FAULTS:
         if isinstance(error, kind):

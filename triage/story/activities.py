@@ -45,7 +45,7 @@ def _unanswered(memory: Memory, done: Done) -> Beat:
 
 def _tell_tool(memory: Memory, done: Done) -> Iterator[Beat]:
     """Tell a tool that returned evidence, which may be cited from now on."""
-    evidence = memory.keep(done.result, done.call.request.fields("arguments"))
+    evidence = memory.keep(done.result, memory.asked)
     text = f"{named(done.call.name)} returned {_evidence(done.result)}"
     yield _beat(done, Kind.TOOL, text, evidence_id=evidence.id if evidence else None)
 

@@ -193,6 +193,7 @@ def _tool(memory: Memory, call: ToolCall) -> Verdict:
     except ContractError as error:
         return refused(str(error), FailureClass.INVALID_TOOL_ARGUMENTS)
     if not tool.side_effect:
+        memory.asked = call.arguments
         return accepted("the tool is registered and its arguments fit")
     return _write(memory, call)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from triage.contracts.approval import Review, Verdict
 from triage.contracts.names import ACTIVITY_APPLY_LABELS
@@ -45,6 +45,7 @@ class Memory:
         published: the search attributes that were written last.
         recorded: the digests that approvals of writes that were sent had to carry.
         waited: how long a person was waited for.
+        asked: what a tool was asked with last; of a local read no history holds it.
         looped_since: since when the run counts its own time; None before its first task.
     """
 
@@ -70,6 +71,7 @@ class Memory:
     recorded: dict[tuple[str, int], str] = field(default_factory=dict)
     canceled: bool = False
     waited: timedelta = timedelta()
+    asked: Mapping[str, JsonValue] = field(default_factory=dict)
     looped_since: datetime | None = None
 
     def learn_request(self, request: Fields) -> None:
@@ -93,7 +95,9 @@ class Memory:
         self.desk.claimed_author = context.text("claimed_author")
         self.desk.approvers = self.policy.texts("approvers")
 
-    def keep(self, value: Fields, arguments: Fields | None = None) -> EvidenceRef | None:
+    def keep(
+        self, value: Fields, arguments: Mapping[str, JsonValue] | None = None
+    ) -> EvidenceRef | None:
         """Keep evidence that may be cited from now on; None if it is none.
 
         Args:
@@ -105,7 +109,7 @@ class Memory:
         except ValidationError:
             return None
         if arguments is not None:
-            evidence = about_path(evidence, arguments.json())
+            evidence = about_path(evidence, arguments)
         self.evidence.append(evidence)
         return evidence
 

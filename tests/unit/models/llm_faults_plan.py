@@ -124,7 +124,15 @@ ROWS: Final = (
     Row(
         "a filter that rejects",
         F.CONTENT_FILTER,
-        {OPENAI: error(OPENAI, 400, "invalid_request_error", code="content_filter")},
+        {
+            OPENAI: error(OPENAI, 400, "invalid_request_error", code="content_filter"),
+            ANTHROPIC: error(
+                ANTHROPIC,
+                400,
+                "invalid_request_error",
+                message="Output blocked by content filtering policy",
+            ),
+        },
     ),
     Row(
         "cut off",
@@ -160,7 +168,10 @@ ROWS: Final = (
         {
             OPENAI: Response.of(
                 {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": []}
-            )
+            ),
+            ANTHROPIC: Response.of(
+                {"id": "1", "type": "message", "role": "assistant", "model": "m", "content": None}
+            ),
         },
     ),
     Row(

@@ -83,6 +83,12 @@ def test_every_fault_is_seen() -> None:
     assert set(ModelFault) == {row.fault for row in ROWS}
 
 
+def test_both_providers_do_everything() -> None:
+    """But for an answer that ends as filtered, which one of them calls a refusal, a row above."""
+    alone = {row.what: set(row.plan) for row in ROWS if set(row.plan) != {OPENAI, ANTHROPIC}}
+    assert {"a filter": {OPENAI}} == alone
+
+
 @pytest.mark.parametrize("provider", [OPENAI, ANTHROPIC])
 async def test_a_provider_that_is_not_there_was_sent_nothing(provider: str) -> None:
     """Where nothing listens, nothing has left, so nothing is charged."""
