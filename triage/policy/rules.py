@@ -16,6 +16,7 @@ from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.contracts.options import (
     MAX_WINDOW_SECONDS,
+    MODES,
     Amount,
     BudgetLimits,
     Count,
@@ -24,6 +25,7 @@ from triage.contracts.options import (
     ModelName,
 )
 from triage.contracts.payloads import PolicySnapshot
+from triage.contracts.repositories import folded_repository
 from triage.policy.tools import ToolRegistry, ToolSpec
 
 MAX_APPROVERS: Final = 100
@@ -91,7 +93,7 @@ class Rules(Contract):
             for nobody.
         security_terms: words and phrases that make an issue one for a security review, beside
             those that are built in.
-        repositories: the mode of a repository, where it is not `mode`.
+        repositories: the mode of a repository, where it is not `mode`; see `mode_in`.
         tools_off: registered tools that no run may use.
         budget: what a run may spend at most, whatever its options say.
         daily_budget: what runs may spend together in a day.
@@ -147,6 +149,17 @@ class Rules(Contract):
         """Return the registered tools that a run may use."""
         return tuple(spec for spec in registry if spec.name not in self.tools_off)
 
+    def mode_in(self, repository: str) -> Mode:
+        """Return the mode of a repository: the strictest that is said of it in any spelling.
+
+        So a mode that allows more than `mode` is taken from the name as it is written alone.
+        """
+        known = folded_repository(repository)
+        said = [
+            mode for name, mode in self.repositories.items() if folded_repository(name) == known
+        ]
+        return min([*said, self.repositories.get(repository, self.mode)], key=_STRICTEST.index)
+
     def snapshot(
         self, registry: ToolRegistry, repository: str = "", *, remote: bool = False
     ) -> PolicySnapshot:
@@ -164,7 +177,7 @@ class Rules(Contract):
             routes=self.routes,
             labels=by_effect,
             tools=tuple(spec.snapshot(remote=remote) for spec in self.tools(registry)),
-            mode=self.repositories.get(repository, self.mode).value,
+            mode=self.mode_in(repository).value,
             max_steps=self.max_steps,
             max_model_retries=self.max_model_retries,
             grounding=self.grounding.value,
@@ -180,6 +193,7 @@ class Rules(Contract):
         return {name: value for name, value in values.items() if value != usual[name]}
 
 
+_STRICTEST: Final = (*MODES,)
 _ONLY_IF_SET: Final = (
     "approval_window_seconds",
     "approvals_required",

@@ -20,6 +20,7 @@ from triage.contracts.base import Contract, Name, NonEmpty
 from triage.contracts.canonical import digest_of
 from triage.contracts.logins import folded
 from triage.contracts.options import BudgetLimits, Count, Grounding, Mode, ModelName
+from triage.contracts.repositories import folded_repository
 from triage.contracts.wording import in_words
 from triage.policy.rules import (
     BUILTIN_RULES,
@@ -273,6 +274,9 @@ def _contradictions(
         yield problems.at(("policy", "routes"), f"lacks {SECURITY_ROUTE}", hint)
     yield from _bad_labels(file, problems)
     yield from _bad_entries(file, problems)
+    for name, first in alike(file.repositories, folded_repository):
+        message = f"is the repository {_shown(first)} in other letters"
+        yield problems.at(("repositories", name), message, "keep one")
     for name in file.tools:
         if name not in tools:
             yield problems.at(

@@ -102,8 +102,7 @@ def _modes(old: Rules, new: Rules) -> Iterator[Widening]:
     if _ORDER[new.mode] > _ORDER[old.mode]:
         yield Widening(Widens.MODE, "", old.mode.value, new.mode.value)
     for name in {*old.repositories, *new.repositories}:
-        before = old.repositories.get(name, old.mode)
-        after = new.repositories.get(name, new.mode)
+        before, after = old.mode_in(name), new.mode_in(name)
         if _ORDER[after] > _ORDER[before]:
             yield Widening(Widens.MODE, name, before.value, after.value)
 

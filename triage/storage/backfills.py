@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from sqlalchemy import insert, select, update
 
 from triage.contracts.canonical import canonical_json, short_hash
+from triage.contracts.repositories import folded_repository
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import operations
@@ -90,7 +91,11 @@ class Backfills:
 
 
 async def labels_we_wrote(store: Store, repository: str) -> dict[str, set[str]]:
-    """Return the labels that operations put on a repository's issues, by the issue's number."""
+    """Return the labels that operations put on a repository's issues, by the issue's number.
+
+    The repository counts in any letters.
+    """
+    wanted = folded_repository(repository)
     o = operations.c
     query = select(o.target, o.labels).where(o.state.in_(_APPLIED))
     async with store.read() as connection:
@@ -98,6 +103,6 @@ async def labels_we_wrote(store: Store, repository: str) -> dict[str, set[str]]:
     written: dict[str, set[str]] = {}
     for target, labels in rows:
         where = json.loads(target)
-        if where.get("repository") == repository:
+        if folded_repository(str(where.get("repository"))) == wanted:
             written.setdefault(str(where.get("issue")), set()).update(json.loads(labels))
     return written

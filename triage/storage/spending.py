@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import short_hash
 from triage.contracts.payloads import Usage
+from triage.contracts.repositories import folded_repository
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import model_calls, spending_accounts
@@ -34,10 +35,14 @@ class Account:
 
     @classmethod
     def of(cls, tenant: str, tracker: str, repository: str, author: str) -> Account:
-        """Return the account of a run; issues without a known author share that part of one."""
+        """Return the account of a run; issues without a known author share that part of one.
+
+        Spellings that differ in case are one repository, and one author.
+        """
+        place = folded_repository(repository)
         return cls(
             tenant_key=short_hash("tenant", tenant),
-            repository_key=short_hash("repository", tenant, tracker, repository),
+            repository_key=short_hash("repository", tenant, tracker, place),
             author_key=short_hash("author", tenant, tracker, author.casefold()),
         )
 

@@ -206,3 +206,21 @@ def test_only_what_is_unusual_is_written_into_histories() -> None:
     more = {"approvers": ["ann"], "approvals_required": 2, "budget": {"tokens": 5}}
     assert usual | more == snapshot
     assert set(usual).isdisjoint(more)
+
+
+@pytest.mark.parametrize(
+    ("mode", "repositories", "asked", "expected"),
+    [
+        ("approve", {"acme/shop": "shadow"}, "Acme/Shop", "shadow"),
+        ("suggest", {"acme/shop": "approve"}, "acme/shop", "approve"),
+        ("suggest", {"acme/shop": "approve"}, "Acme/Shop", "suggest"),
+        ("suggest", {"acme/shop": "approve", "Acme/Shop": "shadow"}, "acme/shop", "shadow"),
+        ("approve", {"acme/shop": "shadow"}, "acme/shop2", "approve"),
+    ],
+)
+def test_a_repository_is_held_to_its_mode_in_any_letters(
+    mode: str, repositories: dict[str, str], asked: str, expected: str
+) -> None:
+    """Another spelling gets nothing that is kept from the repository, nor what it alone has."""
+    rules = _changed(mode=Mode(mode), repositories={n: Mode(m) for n, m in repositories.items()})
+    assert expected == rules.snapshot(BUILTIN_TOOLS, asked).mode

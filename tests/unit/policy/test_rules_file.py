@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -206,6 +206,10 @@ MISTAKES = {
         '[repositories]\n"acme/api" = "on"\n',
         ['line 2: repositories."acme/api": must be shadow, suggest or approve'],
     ),
+    "a repository in other letters": (
+        '[repositories]\n"acme/api" = "approve"\n"Acme/API" = "shadow"\n',
+        ['line 3: repositories."Acme/API": is the repository "acme/api" in other letters; keep'],
+    ),
     "a name to be escaped": (
         '[owners."a\\u001bb"]\nowner = 7\n',
         [
@@ -270,35 +274,24 @@ def test_all_mistakes_are_named_at_once() -> None:
     assert 3 == len(_mistakes(text))
 
 
-def _looks_at_lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Note each time that a file's lines are looked through."""
-    looked: list[str] = []
-    keys = toml_lines._keys
-
-    def look(text: str) -> Any:  # noqa: ANN401 - whatever it returns
-        looked.append(text)
-        return keys(text)
-
-    monkeypatch.setattr(toml_lines, "_keys", look)
-    return looked
-
-
 def test_thousands_of_mistakes_are_told_as_a_few_and_their_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is wrong with a file fits on a page, and its lines are looked through once."""
-    looked = _looks_at_lines(monkeypatch)
+    looked = Mock(wraps=toml_lines._keys)
+    monkeypatch.setattr(toml_lines, "_keys", looked)
     found = _mistakes("".join(f"[x{number}]\n" for number in range(3_000)))
-    assert (1, MAX_FINDINGS + 1) == (len(looked), len(found))
+    assert (1, MAX_FINDINGS + 1) == (looked.call_count, len(found))
     assert "line 1: x0: is not known" == found[0].partition(";")[0]
     assert "the file: has 2,950 more; begin with these" == found[-1]
 
 
 def test_a_usable_file_is_read_in_one_go_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand oddities cost one look at the lines, and as few are told."""
-    looked = _looks_at_lines(monkeypatch)
+    looked = Mock(wraps=toml_lines._keys)
+    monkeypatch.setattr(toml_lines, "_keys", looked)
     file = _read("[labels]\n" + "".join(f'"l{number}" = "x"\n' for number in range(1_000)))
-    assert (1, MAX_FINDINGS + 1) == (len(looked), len(file.warnings))
+    assert (1, MAX_FINDINGS + 1) == (looked.call_count, len(file.warnings))
 
 
 WARNED = {

@@ -68,6 +68,14 @@ CASES: dict[str, tuple[dict[str, object], list[Widening]]] = {
         [Widening(Widens.MODE, "acme/quiet", "shadow", "suggest")],
     ),
     "a repository down": ({"repositories": {**OLD.repositories, "acme/api": Mode.SHADOW}}, []),
+    "a repository in other letters": (
+        {"repositories": {"acme/api": Mode.APPROVE, "Acme/Quiet": Mode.SHADOW}},
+        [],
+    ),
+    "a repository up in other letters": (
+        {"repositories": {**OLD.repositories, "Acme/Quiet": Mode.APPROVE}},
+        [],
+    ),
     "more to spend": ({"budget": BudgetLimits(tokens=1)}, []),
     "another model": (
         {"fallback_models": ("rules", "anthropic:claude", "openai:gpt-5")},

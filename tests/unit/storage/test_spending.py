@@ -118,6 +118,12 @@ def test_an_account_says_nothing_of_anybody() -> None:
     assert ANN == Account.of("acme", "github", "acme/api", "aNN")
 
 
+def test_a_repository_is_charged_in_any_letters() -> None:
+    """Another spelling of a repository is no new budget for a day."""
+    assert ANN == Account.of("acme", "github", "Acme/API", "Ann")
+    assert ANN.repository_key != Account.of("acme", "github", "acme/web", "Ann").repository_key
+
+
 async def test_old_calls_are_removed(store: Store) -> None:
     """Rows from before the given time go, a bounded number at once; others stay."""
     spending = Spending(store)
