@@ -17,7 +17,8 @@ from sqlalchemy import Connection, Dialect, Engine, Result, create_engine
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.address import Address
-from triage.storage.sqlite import BEGIN, set_up_connections
+from triage.storage.errors import StorageMisconfigured, StorageUnavailable
+from triage.storage.sqlite import BEGIN, OpenedFile, set_up_connections
 
 CONNECTIONS: Final = 15
 """At a time; whoever comes later waits for a turn."""
@@ -30,6 +31,10 @@ class DirectEngine:
     """Connections to one SQLite file, for one event loop."""
 
     def __init__(self, address: Address, busy_seconds: float) -> None:
+        if address.path is None:
+            raise StorageMisconfigured("SQLite needs the path of a file")
+        # From before the first connection, so that none can be to a file that came later.
+        self._file = OpenedFile(address.path)
         self._engine: Engine = create_engine(
             address.url.set(drivername="sqlite"),
             hide_parameters=True,
@@ -50,14 +55,27 @@ class DirectEngine:
         """Close every connection."""
         await in_thread(self._engine.dispose)
 
+    def _check(self, connection: Connection) -> None:
+        """See that the file is still the one; a connection to another one is not kept."""
+        try:
+            self._file.check()
+        except StorageUnavailable:
+            connection.invalidate()
+            raise
+
     @asynccontextmanager
     async def begin(self, how: str | None = None) -> AsyncIterator[AsyncConnection]:
         """One transaction: committed at the end, or nothing of it is kept.
 
         Args:
             how: the statement that begins it; None lets each statement stand alone.
+
+        Raises:
+            StorageUnavailable: another file has the path by now, or none: nothing was begun.
         """
         async with self._free:
+            # Before: to connect would make a file. After: whoever waited may have waited long.
+            self._file.check()
             with self._engine.connect() as plain:
                 connection = plain.execution_options(**{BEGIN: how}) if how else plain
                 begin, commit = connection.begin, connection.commit
@@ -66,6 +84,7 @@ class DirectEngine:
                 else:
                     await in_thread(begin)
                 try:
+                    self._check(connection)
                     yield cast("AsyncConnection", DirectConnection(connection))
                 except BaseException:
                     connection.rollback()

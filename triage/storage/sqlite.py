@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
 
-from triage.storage.errors import StorageMisconfigured
+from triage.storage.errors import StorageMisconfigured, StorageUnavailable
 
 BEGIN: Final = "triage_begin"
 """The execution option that holds the statement to begin a transaction with."""
@@ -46,6 +46,39 @@ def prepare_file(path: Path) -> None:
         pass  # somebody else's file, shared with us on purpose
     finally:
         os.close(descriptor)
+
+
+class OpenedFile:
+    """The file that stood at a path when it was opened.
+
+    Why it exists: a connection stays with its file when that is moved away, and a new connection
+    takes whatever stands there by then. Whoever stops writes in the one does not stop them in the
+    other. So who works with a file that is not at its place any more stops working.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._identity = _identity(path)
+
+    def check(self) -> None:
+        """See that the same file stands there: one look, without opening anything.
+
+        Raises:
+            StorageUnavailable: it was moved, removed or replaced, or cannot be looked at.
+        """
+        if self._identity is None or _identity(self._path) != self._identity:
+            raise StorageUnavailable(
+                f"SQLite {self._path}: the file was moved, removed or replaced while it was in use:"
+                " put it back, or restart the worker (and whatever else has it open)"
+            )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def set_up_connections(engine: Engine, busy_seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing, suppress
@@ -13,6 +14,7 @@ from sqlalchemy import text
 
 from triage.storage.direct import CONNECTIONS
 from triage.storage.engine import Store
+from triage.storage.errors import StorageUnavailable
 
 
 @pytest.fixture
@@ -83,3 +85,53 @@ async def test_a_cancelled_wait_leaves_no_lock_behind(store: Store) -> None:
 async def _write(store: Store, name: str) -> None:
     async with store.write() as connection:
         await connection.execute(text("INSERT INTO notes VALUES (:name)"), {"name": name})
+
+
+def _moved(store: Store) -> dict[Path, Path]:
+    """Move the file of a store and those beside it away, and say from where to where."""
+    path = store.address.path or Path()
+    away = path.parent / "away"
+    away.mkdir()
+    return {name: name.rename(away / name.name) for name in path.parent.glob(f"{path.name}*")}
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["moved", "replaced"])
+async def test_nobody_works_with_a_file_that_left_its_place(store: Store, replaced: bool) -> None:
+    """Moved or replaced, nothing of it is read or written: who stops writes does so elsewhere."""
+    await _write(store, "before")
+    places = _moved(store)
+    if replaced:
+        for place, now_at in places.items():
+            shutil.copyfile(now_at, place)
+    for begin in (store.read, store.snapshot, store.write):
+        with pytest.raises(StorageUnavailable, match="put it back, or restart the worker"):
+            async with begin():
+                pass
+    assert replaced == (store.address.path or Path()).exists()
+
+
+async def test_a_file_that_is_put_back_is_used_again(store: Store) -> None:
+    """It is the same file, with what was in it, whoever looked meanwhile."""
+    await _write(store, "before")
+    places = _moved(store)
+    with pytest.raises(StorageUnavailable):
+        await _names(store)
+    for place, now_at in places.items():
+        now_at.rename(place)
+    assert ["before"] == await _names(store)
+
+
+async def test_a_file_replaced_while_a_writer_waits_is_not_written(store: Store) -> None:
+    """The place is looked at after the wait for the lock, too."""
+    with closing(sqlite3.connect(store.address.path or "", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(_write(store, "late"))
+        await asyncio.sleep(0.05)
+        places = _moved(store)
+        other.execute("COMMIT")
+    with pytest.raises(StorageUnavailable):
+        await waiting
+    for place, now_at in places.items():
+        if now_at.exists():
+            now_at.rename(place)
+    assert [] == await _names(store)
