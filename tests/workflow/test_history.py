@@ -29,8 +29,8 @@ from triage.converter import plain
 W_EVENTS = 20
 W_BYTES = 5_000
 WRITE_EVENTS = 16
-STEP_BYTES = 1_600
-"""One decision and one read: seven events."""
+STEP_BYTES = 1_625
+"""One decision and one read: seven events; some bytes come and go with times and ids."""
 TIMER = EventType.EVENT_TYPE_TIMER_STARTED
 UPSERT = EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
 PAID = {
