@@ -14,11 +14,18 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
-from triage.policy.tools import BUILTIN_TOOLS, ToolSpec
+from triage.contracts import names
+from triage.policy.tool_shapes import is_name
+from triage.policy.tools import BUILTIN_TOOLS, ToolRegistry, ToolSpec
 
 ATTRIBUTE: Final = "EXTENSION"
 NAME: Final = re.compile(r"x-[a-z0-9][a-z0-9-]{0,30}")
 """How trackers and models of extensions are called, so that none can pass for one of ours."""
+
+ACTIVITIES: Final = frozenset(
+    value for name, value in vars(names).items() if name.startswith("ACTIVITY_")
+)
+"""What workers run of ours, so that no tool goes by such a name."""
 
 
 class ExtensionError(Exception):
@@ -91,11 +98,12 @@ def models() -> dict[str, Callable[[str], Any]]:
 
 def _load(name: str) -> Extension:
     try:
-        module = import_module(name)
-    except Exception as error:
-        # What a foreign module raises may quote anything.
+        extension = getattr(import_module(name), ATTRIBUTE, None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # What a foreign module raises may quote anything, and it has no say in how we end.
         raise ExtensionError(f"{name} cannot be imported ({type(error).__name__})") from error
-    extension = getattr(module, ATTRIBUTE, None)
     if not isinstance(extension, Extension):
         raise ExtensionError(f"{name} has no {ATTRIBUTE} of the type triage.extensions.Extension")
     return extension
@@ -108,20 +116,52 @@ def _check(name: str, extension: Extension) -> None:
 
 def _problems(extension: Extension) -> Iterator[str]:
     for taken, added in ((trackers(), extension.trackers), (models(), extension.models)):
-        for name in added:
-            if not NAME.fullmatch(name):
-                yield "the name of a tracker or a model is x- and small letters, digits or dashes"
-            elif name in taken:
-                yield f"{name} is there already"
-    for tool in extension.tools:
-        if tool.spec.side_effect:
-            yield f"the tool {tool.spec.name} writes, and an extension only reads"
-        elif tool.spec.about_issue or tool.spec.remote is not None:
-            yield f"the tool {tool.spec.name} asks the run's tracker, which only built-in ones do"
+        yield from _misnamed(added, taken)
+    tools: object = extension.tools
+    if not isinstance(tools, tuple | list):
+        yield "tools is a tuple of ReadTool"
+    else:
+        for tool in tools:
+            yield from _unusable(tool)
+
+
+def _misnamed(added: object, taken: Collection[str]) -> Iterator[str]:
+    """Yield what is wrong with trackers or models."""
+    if not isinstance(added, Mapping):
+        yield "trackers and models are mappings of a name to what makes one"
+        return
+    for name, make in added.items():
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            yield "the name of a tracker or a model is x- and small letters, digits or dashes"
+        elif name in taken:
+            yield f"{name} is there already"
+        elif not callable(make):
+            yield f"what makes {name} cannot be called"
+
+
+def _unusable(tool: object) -> Iterator[str]:
+    """Yield what is wrong with a tool, beside what no tool may be."""
+    spec: object = tool.spec if isinstance(tool, ReadTool) else None
+    if not isinstance(tool, ReadTool) or not isinstance(spec, ToolSpec):
+        yield "tools is a tuple of ReadTool, each with its ToolSpec"
+        return
+    name = spec.name if is_name(spec.name) else "without a usable name"
+    handler: object = tool.handler
+    if not callable(handler):
+        yield f"the handler of the tool {name} cannot be called"
+    if spec.side_effect:
+        yield f"the tool {name} writes, and an extension only reads"
+    if spec.about_issue or spec.remote is not None:
+        yield f"the tool {name} asks the run's tracker, which only built-in ones do"
+    if name in ACTIVITIES and BUILTIN_TOOLS.get(name) is None:
+        yield f"the name {name} is one of our own activities'"
 
 
 def _register(name: str, tool: ReadTool) -> None:
     try:
+        # What every run asks of it: here a mistake is told, there it would stop runs.
+        ToolRegistry(tool.spec).digest()
+        tool.spec.snapshot()
         BUILTIN_TOOLS.register(tool.spec)
     except ValueError as error:
         raise ExtensionError(f"{name}: {error}") from None

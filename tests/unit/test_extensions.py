@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -51,6 +51,11 @@ def a_spec(**changes: Any) -> ToolSpec:  # noqa: ANN401 - any part of a specific
         "normalise": normalise_by_digest,
     }
     return ToolSpec(**(parts | changes))
+
+
+def untyped(**parts: Any) -> Extension:  # noqa: ANN401 - that is what is refused
+    """An extension whose parts are of any type."""
+    return Extension(**parts)
 
 
 async def handler(*_: object) -> None:
@@ -120,6 +125,27 @@ async def test_a_model_of_an_extension_is_built_by_its_name(folder: Path) -> Non
             "registered twice",
             id="a tool of ours",
         ),
+        pytest.param(
+            Extension(tools=(ReadTool(a_spec(name="decide"), handler),)),
+            "the name decide is one of our own activities'",
+            id="an activity of ours",
+        ),
+        pytest.param(
+            Extension(tools=(ReadTool(a_spec(name="pin_run_context"), handler),)),
+            "one of our own activities'",
+            id="the first activity of a run",
+        ),
+        pytest.param(untyped(tools=None), "tools is a tuple of ReadTool", id="tools None"),
+        pytest.param(untyped(tools=(a_spec(),)), "each with its ToolSpec", id="a bare spec"),
+        pytest.param(
+            untyped(tools=(ReadTool(a_spec(), cast("Any", None)),)),
+            "handler of the tool count_words cannot be called",
+            id="no handler",
+        ),
+        pytest.param(untyped(models=None), "are mappings of a name", id="models None"),
+        pytest.param(untyped(models={1: len}), "the name of a tracker", id="a number as name"),
+        pytest.param(untyped(models={"x-a": None}), "cannot be called", id="no maker"),
+        pytest.param(untyped(trackers=["x-a"]), "are mappings of a name", id="trackers a list"),
         *(
             pytest.param(
                 Extension(tools=(ReadTool(a_spec(**{part: None}), handler),)),
@@ -144,6 +170,28 @@ def test_a_module_that_raises_is_told_without_its_words(folder: Path) -> None:
     with pytest.raises(ExtensionError) as told:
         install([MODULE])
     assert f"{MODULE} cannot be imported (ValueError)" == str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        pytest.param("import sys; sys.exit(0)", "SystemExit", id="an exit"),
+        pytest.param("import asyncio; raise asyncio.CancelledError", "CancelledError", id="a stop"),
+        pytest.param("def __getattr__(_): raise OSError", "OSError", id="an attribute"),
+    ],
+)
+def test_a_module_does_not_say_how_we_end(folder: Path, body: str, kind: str) -> None:
+    """Whatever it raises is a module that cannot be used, not an end without a word."""
+    (folder / f"{MODULE}.py").write_text(f"{body}\n")
+    with pytest.raises(ExtensionError, match=rf"cannot be imported \({kind}\)"):
+        install([MODULE])
+
+
+def test_ctrl_c_is_a_persons(folder: Path) -> None:
+    """Only who waits for a module to load may end that."""
+    (folder / f"{MODULE}.py").write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        install([MODULE])
 
 
 def test_the_setting_loads_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

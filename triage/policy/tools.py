@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from enum import StrEnum
 from typing import Final
 
 from pydantic import JsonValue
@@ -24,6 +23,11 @@ from triage.contracts.names import (
 )
 from triage.contracts.payloads import ToolSnapshot
 from triage.policy.named_paths import mentioned_paths, visible
+from triage.policy.tool_shapes import Bounds as Bounds
+from triage.policy.tool_shapes import Effect as Effect
+from triage.policy.tool_shapes import Kind as Kind
+from triage.policy.tool_shapes import RetryRule as RetryRule
+from triage.policy.tool_shapes import is_name, misshapen
 
 MAX_RESULT_BYTES: Final = 16_384
 MAX_LIST_ITEMS: Final = 100
@@ -34,41 +38,6 @@ REVIEW_REQUIRED: Final = "review_required"
 """A fact only where it is so: a policy that wants a person to decide."""
 PATHS: Final = "paths"
 """A fact of an issue that was read: the paths that its text names, if it names any."""
-
-
-class Kind(StrEnum):
-    """The type of one tool argument."""
-
-    TEXT = "str"
-    TEXT_LIST = "str_list"
-
-
-class Effect(StrEnum):
-    """What running a tool can change."""
-
-    READ = "read"
-    WRITE = "write"
-
-
-@dataclass(frozen=True, slots=True)
-class RetryRule:
-    """How often a transient fault of a tool is tried again, and for how long.
-
-    `backoff_seconds` is the first pause; it doubles with jitter. Writes are never retried by
-    this rule: an uncertain write is settled by reading.
-    """
-
-    max_attempts: int
-    backoff_seconds: float
-    max_elapsed_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What one call may take, and how often it is tried, where a tracker answers from afar."""
-
-    timeout_ms: int
-    retry: RetryRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +149,11 @@ class ToolRegistry:
         Raises:
             ValueError: the name is taken, or the specification is incomplete or unsafe.
         """
+        for problem in _problems(spec):
+            named = spec.name if is_name(spec.name) else "without a usable name"
+            raise ValueError(f"tool {named} cannot be registered: {problem}")
         if spec.name in self._specs:
             raise ValueError(f"tool {spec.name} is registered twice")
-        for problem in _problems(spec):
-            raise ValueError(f"tool {spec.name!r} cannot be registered: {problem}")
         self._specs[spec.name] = spec
 
     def get(self, name: str) -> ToolSpec | None:
@@ -207,13 +177,7 @@ def _problems(spec: ToolSpec) -> Iterator[str]:
     if missing:
         yield f"it has no {', '.join(missing)}"
         return
-    if not spec.name.isidentifier() or not spec.purpose.strip():
-        yield "it needs an identifier as name, and a purpose"
-    if not spec.arguments:
-        yield "it needs an argument schema"
-    bounds = [Bounds(spec.timeout_ms, spec.retry), *([spec.remote] if spec.remote else [])]
-    if any(bound.timeout_ms <= 0 or bound.retry.max_attempts < 1 for bound in bounds):
-        yield "it needs a timeout and a retry rule"
+    yield from misshapen(spec)
     if spec.local and (spec.side_effect or spec.timeout_ms > MAX_LOCAL_TIMEOUT_MS):
         yield f"only a read of at most {MAX_LOCAL_TIMEOUT_MS} ms may be local"
     if spec.side_effect and not spec.idempotency:

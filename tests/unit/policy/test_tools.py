@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import MISSING, fields, replace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -118,6 +119,48 @@ def test_an_incomplete_or_unsafe_tool_does_not_register(spec: ToolSpec) -> None:
         registry.register(spec)
     assert [] == list(registry)
     assert registry.get(spec.name) is None
+
+
+MISTYPED: dict[str, tuple[str, object]] = {
+    "an effect as text": ("effect", "write"),
+    "a kind as text": ("arguments", {"n": "str"}),
+    "no kind": ("arguments", {"n": "int"}),
+    "arguments as a list": ("arguments", ["n"]),
+    "an argument that only looks so": ("arguments", {"p\u0430th": Kind.TEXT}),
+    "a number for a name": ("name", 7),
+    "a list for a name": ("name", ["read"]),
+    "a name that only looks so": ("name", "l\u043e\u043ekup_component_owner"),
+    "a name without end": ("name", "a" * 100_000),
+    "a name of Temporal's": ("name", "__temporal_read"),
+    "a number for a purpose": ("purpose", 3),
+    "a purpose without end": ("purpose", "a" * 3_000_000),
+    "half a character": ("purpose", "Read \ud800"),
+    "a timeout as text": ("timeout_ms", "200"),
+    "a timeout that is none": ("timeout_ms", float("nan")),
+    "half a millisecond": ("timeout_ms", 0.5),
+    "an endless timeout": ("timeout_ms", 10**30),
+    "true for a timeout": ("timeout_ms", True),
+    "no retry rule": ("retry", 3),
+    "no attempts": ("retry", RetryRule(cast("Any", None), 0.1, 5)),
+    "half an attempt": ("retry", RetryRule(cast("Any", 2.5), 0.1, 5)),
+    "endless attempts": ("retry", RetryRule(10**12, 0.1, 5)),
+    "an endless pause": ("retry", RetryRule(2, float("inf"), 5)),
+    "a pause that is none": ("retry", RetryRule(2, float("nan"), 5)),
+    "a word for a truth": ("idempotency", "no"),
+    "a normaliser as text": ("normalise", "x"),
+    "remote bounds that are none": ("remote", 5),
+}
+
+
+@pytest.mark.parametrize("name", MISTYPED)
+def test_a_part_of_another_type_does_not_register(name: str) -> None:
+    """What is not of its type, or beyond its bounds, is told; it never stops a run instead."""
+    part, value = MISTYPED[name]
+    registry = ToolRegistry()
+    with pytest.raises(ValueError, match="cannot be registered: ") as told:
+        registry.register(replace(READ, **{part: cast("Any", value)}))
+    assert [] == list(registry)
+    assert len(str(told.value)) < 300
 
 
 @pytest.mark.parametrize("part", [p.name for p in fields(ToolSpec) if p.default is MISSING])
