@@ -6,17 +6,15 @@ nothing: the workflow parses the answer.
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
 from temporalio import activity
 
 from activities import paid_calls
-from activities.model_words import without_secrets
+from activities.model_answers import answered, checked, invalid
 from activities.run_context import asks_where
 from activities.services import Services
-from triage.contracts.base import ContractError
-from triage.contracts.canonical import canonical_json, clean, parse_json
-from triage.contracts.decision import MAX_DECISION_BYTES
+from triage.contracts.canonical import parse_json
 from triage.contracts.model_faults import ModelFault
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Target
@@ -29,7 +27,7 @@ from triage.models.base import (
     PaidModel,
     ToolDescription,
 )
-from triage.models.factory import MissingScript, NoKey
+from triage.models.factory import BrokenModel, MissingScript, NoKey
 from triage.models.outcomes import failed
 from triage.policy.rules import Rules
 from triage.policy.tools import ToolSpec
@@ -70,6 +68,8 @@ class DecideActivities:
         except NoKey:
             # It was there when the run began, or on the worker that began it.
             return failed(ModelFault.AUTH)
+        except BrokenModel as error:
+            return invalid(str(error))
         question = await self._model_request(request, stored, rules)
         if opinion is not None or asks_where(model):
             question = await self._with_target(question, request.scope)
@@ -82,10 +82,9 @@ class DecideActivities:
         self, model: ModelAdapter, question: ModelRequest, request: DecideRequest, rules: Rules
     ) -> DecideResult:
         if not isinstance(model, PaidModel):
-            return await self._ask(model, question)
+            return await answered(partial(model.decide, question), self._services.model_timeout)
         result = await paid_calls.call(self._services, model, question, request, rules)
-        checked = _checked(result)
-        return checked if checked is result else checked.model_copy(update={"usage": result.usage})
+        return checked(result).model_copy(update={"usage": result.usage})
 
     async def _model_request(
         self, request: DecideRequest, stored: Document, rules: Rules
@@ -110,22 +109,6 @@ class DecideActivities:
         where = {"repository": target.repository, "issue_id": target.issue}
         return question.model_copy(update=where)
 
-    async def _ask(self, model: ModelAdapter, request: ModelRequest) -> DecideResult:
-        """Hold the adapter to the deadline and its answer to a shape and a size.
-
-        An adapter that raises has a bug; asking it again would not help, and what it says may
-        hold anything.
-        """
-        try:
-            async with asyncio.timeout(self._services.model_timeout.total_seconds()):
-                result = await model.decide(request)
-        except TimeoutError:
-            return DecideResult(outcome=DecideOutcome.TIMEOUT)
-        except Exception as error:  # noqa: BLE001 - whatever an adapter raises
-            activity.logger.error("the model adapter raised %s", type(error).__name__)
-            return _invalid("the model adapter failed")
-        return _checked(result)
-
 
 def _description(spec: ToolSpec) -> ToolDescription:
     return ToolDescription(
@@ -134,27 +117,6 @@ def _description(spec: ToolSpec) -> ToolDescription:
         arguments={name: kind.value for name, kind in spec.arguments.items()},
         side_effect=spec.side_effect,
     )
-
-
-def _checked(result: object) -> DecideResult:
-    """Return an adapter's answer if it can be carried, else that it cannot."""
-    if not isinstance(result, DecideResult):
-        return _invalid("the model adapter did not answer as one")
-    try:
-        size = len(canonical_json(clean(result.decision, "the answer")))
-        result.model_dump_json()
-    except (ContractError, TypeError, ValueError):
-        return _invalid("the answer cannot be written as JSON")
-    if size > MAX_DECISION_BYTES:
-        return _invalid(f"the answer is larger than {MAX_DECISION_BYTES} bytes")
-    decision = without_secrets(result.decision)
-    return (
-        result if decision == result.decision else result.model_copy(update={"decision": decision})
-    )
-
-
-def _invalid(detail: str) -> DecideResult:
-    return DecideResult(outcome=DecideOutcome.INVALID, detail=detail)
 
 
 def _observation(row: StoredEvidence) -> Observation:

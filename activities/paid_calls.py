@@ -11,10 +11,11 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeGuard
 
 from temporalio import activity
 
+from activities.model_answers import is_cancelled
 from activities.services import Services
 from triage.contracts.canonical import short_hash
 from triage.contracts.model_faults import ModelFault
@@ -117,18 +118,34 @@ async def _ask(model: PaidModel, question: ModelRequest, plan: Quote) -> PaidAns
     """Hold a model to its deadline; one that raises has a bug, and may have called or not."""
     try:
         async with asyncio.timeout((model.timeout + GRACE).total_seconds()):
-            return await model.ask(question, plan)
+            return _answer(await model.ask(question, plan))
     except TimeoutError:
         return PaidAnswer(failed(ModelFault.TIMEOUT))
-    except Exception as error:  # noqa: BLE001 - whatever an adapter raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
         activity.logger.error("the model adapter raised %s", type(error).__name__)
         return PaidAnswer(failed(ModelFault.PROTOCOL_ERROR))
+
+
+def _answer(found: object) -> PaidAnswer:
+    """Return an adapter's answer if it is one."""
+    if isinstance(found, PaidAnswer) and isinstance(found.result, DecideResult):
+        return found
+    return PaidAnswer(failed(ModelFault.PROTOCOL_ERROR))
 
 
 def _charged(answer: PaidAnswer, plan: Quote) -> Usage:
     if not answer.was_sent:
         return NOTHING
-    return answer.used or plan.reservation
+    return answer.used if _is_believable(answer.used) else plan.reservation
+
+
+def _is_believable(used: Usage | None) -> TypeGuard[Usage]:
+    """Return whether it can have been used: no call gives anything back."""
+    return isinstance(used, Usage) and used.tokens >= 0 and used.cost_micros >= 0
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

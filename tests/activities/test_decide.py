@@ -15,9 +15,12 @@ from temporalio.testing import ActivityEnvironment
 from activities.decide import DecideActivities
 from activities.services import Services
 from tests.workflow.decisions import a_request, as_object, hand_over, lookup
+from triage import extensions
 from triage.contracts.canonical import canonical_json
 from triage.contracts.decision import MAX_DECISION_BYTES
+from triage.contracts.model_faults import MAX_RETRY_AFTER_SECONDS
 from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Usage
+from triage.extensions import Extension
 from triage.models.base import ModelRequest
 from triage.models.factory import KINDS, ModelKind
 from triage.policy.rules import BUILTIN_RULES
@@ -85,15 +88,42 @@ async def asking(services: Services, monkeypatch: pytest.MonkeyPatch) -> Asking:
 
 
 async def test_an_answer_comes_back_as_it_is(asking: Asking) -> None:
-    """A decision, its usage included, is passed on untouched: the workflow judges it."""
-    usage = Usage(tokens=12, cost_micros=34)
+    """A decision is passed on untouched, in as few words: the workflow judges it."""
 
     async def answer(_: ModelRequest) -> DecideResult:
-        return DecideResult(outcome=DecideOutcome.DECISION, decision={"odd": [1]}, usage=usage)
+        return DecideResult(outcome=DecideOutcome.DECISION, decision={"odd": [1]})
 
-    assert DecideResult(
-        outcome=DecideOutcome.DECISION, decision={"odd": [1]}, usage=usage
-    ) == await asking.ask(answer)
+    found = await asking.ask(answer)
+    assert DecideResult(outcome=DecideOutcome.DECISION, decision={"odd": [1]}) == found
+    assert {"outcome", "decision"} == found.model_fields_set
+
+
+@pytest.mark.parametrize("tokens", [12, -(10**9), 10**400])
+async def test_a_model_that_costs_nothing_charges_nothing(asking: Asking, tokens: int) -> None:
+    """Nothing that it says of costs and attempts changes what a run has spent."""
+
+    async def answer(_: ModelRequest) -> DecideResult:
+        usage = Usage(tokens=tokens, cost_micros=tokens)
+        return DecideResult(outcome=DecideOutcome.DECISION, decision={}, usage=usage, attempts=-100)
+
+    found = await asking.ask(answer)
+    assert (DecideOutcome.DECISION, Usage(), None) == (found.outcome, found.usage, found.attempts)
+
+
+async def test_what_an_adapter_says_beside_is_fit_to_be_read(asking: Asking) -> None:
+    """Its detail holds no secret, no character that drives a terminal, and fits on a page."""
+    token = "ghp_" + "a1B2" * 9
+
+    async def answer(_: ModelRequest) -> DecideResult:
+        detail = f"{token} \x00\x1b[31mred\n\ud800 {'so ' * 1_000}"
+        return DecideResult(
+            outcome=DecideOutcome.INVALID, detail=detail, retry_after_seconds=10**30
+        )
+
+    found = await asking.ask(answer)
+    assert found.detail.startswith("[redacted:")
+    assert found.detail.isprintable()
+    assert (2_000, MAX_RETRY_AFTER_SECONDS) == (len(found.detail), found.retry_after_seconds)
 
 
 async def test_an_adapter_is_shown_the_request_the_tools_and_the_rules(asking: Asking) -> None:
@@ -148,6 +178,25 @@ async def _hangs(_: ModelRequest) -> DecideResult:
     raise AssertionError
 
 
+async def _cancelled(_: ModelRequest) -> DecideResult:
+    raise asyncio.CancelledError
+
+
+async def _exits(_: ModelRequest) -> DecideResult:
+    raise SystemExit(3)
+
+
+def _at_once(_: ModelRequest) -> Any:  # noqa: ANN401 - that is the mistake
+    raise RuntimeError
+
+
+def _constructed(**parts: Any) -> Answer:  # noqa: ANN401 - any parts
+    async def answer(_: ModelRequest) -> DecideResult:
+        return DecideResult.model_construct(**parts)
+
+    return answer
+
+
 async def _nothing(_: ModelRequest) -> None:
     return None
 
@@ -174,6 +223,20 @@ BROKEN: list[tuple[str, Answer, DecideOutcome]] = [
     ("raises", _raises, DecideOutcome.INVALID),
     ("raises a timeout", _raises_timeout, DecideOutcome.TIMEOUT),
     ("hangs", _hangs, DecideOutcome.TIMEOUT),
+    ("raises a cancellation", _cancelled, DecideOutcome.INVALID),
+    ("exits", _exits, DecideOutcome.INVALID),
+    ("is no coroutine function", _at_once, DecideOutcome.INVALID),
+    ("an outcome of its own", _constructed(outcome="so", decision={1: 2}), DecideOutcome.INVALID),
+    (
+        "parts of other types",
+        _constructed(outcome=DecideOutcome.DECISION, decision=hand_over(), detail=5, fault="z"),
+        DecideOutcome.INVALID,
+    ),
+    (
+        "a detail without end",
+        _constructed(outcome=DecideOutcome.INVALID, detail="x" * 3_000_000),
+        DecideOutcome.INVALID,
+    ),
     ("answers nothing", _nothing, DecideOutcome.INVALID),
     ("answers plain data", _a_dict, DecideOutcome.INVALID),
     ("a huge answer", _deciding("x" * MAX_DECISION_BYTES), DecideOutcome.INVALID),
@@ -228,6 +291,23 @@ async def test_a_script_that_is_gone_is_unavailable(asking: Asking) -> None:
     """A recorded model whose script is not stored any more has no answer, and none is invented."""
     result = await asking.decide("recorded:sha256:" + "0" * 64)
     assert DecideOutcome.UNAVAILABLE is result.outcome
+
+
+async def test_a_model_that_cannot_be_made_is_no_answer(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A maker that raises, where it did not when the run began, is not asked over and over."""
+    broken = {"x-bad": Extension(models={"x-bad": _no_model})}
+    monkeypatch.setattr(extensions, "_INSTALLED", broken)
+    found = await asking.decide("x-bad")
+    assert (DecideOutcome.INVALID, "model 'x-bad' cannot be made (RuntimeError)") == (
+        found.outcome,
+        found.detail,
+    )
+
+
+def _no_model(_: str) -> Adapter:
+    raise RuntimeError("sk-ant-secret")
 
 
 async def test_rules_that_are_gone_are_a_fault_of_the_platform(asking: Asking) -> None:

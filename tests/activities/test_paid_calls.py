@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, cast
 
 import pytest
 from pydantic import JsonValue
@@ -52,7 +53,7 @@ DECIDED: Final = DecideResult(outcome=DecideOutcome.DECISION, decision=hand_over
 class Metered(PaidModel):
     """A model that costs something and answers what a test says."""
 
-    answer: PaidAnswer | Exception = field(default_factory=lambda: PaidAnswer(DECIDED, USED))
+    answer: PaidAnswer | BaseException = field(default_factory=lambda: PaidAnswer(DECIDED, USED))
     asked: list[Quote] = field(default_factory=list)
     name: str = "metered"
     revision: str = "1"
@@ -71,7 +72,7 @@ class Metered(PaidModel):
     async def ask(self, request: ModelRequest, quote: Quote) -> PaidAnswer:
         """Note what was reserved, and answer."""
         self.asked.append(quote)
-        if isinstance(self.answer, Exception):
+        if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
@@ -136,12 +137,16 @@ async def test_a_call_is_charged_what_it_used(paying: Paying) -> None:
     assert [OUTPUT] == [quote.output_tokens for quote in paying.model.asked]
 
 
-CHARGES: dict[str, tuple[PaidAnswer | Exception, Usage]] = {
+CHARGES: dict[str, tuple[PaidAnswer | BaseException, Usage]] = {
     "unknown use": (PaidAnswer(DECIDED), WHOLE),
     "a fault without a count": (PaidAnswer(failed(ModelFault.RATE_LIMITED, 7)), WHOLE),
     "a fault with a count": (PaidAnswer(failed(ModelFault.CUT_OFF), USED), USED),
     "nothing sent": (PaidAnswer(failed(ModelFault.UNREACHABLE), was_sent=False), Usage()),
     "an adapter that raises": (RuntimeError("sk-secret"), WHOLE),
+    "a use below nothing": (PaidAnswer(DECIDED, Usage(tokens=-(10**9))), WHOLE),
+    "no answer": (cast("PaidAnswer", None), WHOLE),
+    "an answer without a result": (PaidAnswer(cast("DecideResult", None)), WHOLE),
+    "a cancellation of its own": (asyncio.CancelledError(), WHOLE),
     "an adapter that times out": (TimeoutError(), WHOLE),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ import pytest
 
 from triage import extensions
 from triage.extensions import ATTRIBUTE, Extension, ExtensionError, ReadTool, install
-from triage.models.factory import UnknownModel, build_model
+from triage.models.factory import BrokenModel, UnknownModel, build_model
 from triage.models.rules import RulesModel
 from triage.policy.tools import (
     BUILTIN_TOOLS,
@@ -96,6 +96,44 @@ async def test_a_model_of_an_extension_is_built_by_its_name(folder: Path) -> Non
     assert ["large"] == made
     with pytest.raises(UnknownModel, match=r"known: .*x-mine"):
         await build_model("x-other", load_script=no_script)
+
+
+class Odd(RulesModel):
+    """A model that says of itself what a test wants."""
+
+    def __init__(self, **labels: Any) -> None:  # noqa: ANN401 - any type
+        super().__init__()
+        vars(self).update(labels)
+
+
+def _raises(error: BaseException) -> RulesModel:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        pytest.param(lambda _: _raises(ValueError("hunter2")), r"made \(ValueError\)", id="raises"),
+        pytest.param(lambda _: _raises(SystemExit(0)), r"made \(SystemExit\)", id="exits"),
+        pytest.param(lambda _: None, r"made \(AttributeError\)", id="nothing"),
+        pytest.param(lambda _: Odd(name=None), "no name and revision", id="no name"),
+        pytest.param(lambda _: Odd(revision=""), "no name and revision", id="no revision"),
+        pytest.param(lambda _: Odd(revision="r" * 3_000_000), "no name and rev", id="a long one"),
+        pytest.param(lambda _: Odd(revision="1\0"), "no name and revision", id="NUL"),
+    ],
+)
+async def test_a_model_that_cannot_be_made_is_none(
+    folder: Path, make: Callable[[str], Any], words: str
+) -> None:
+    """What a maker raises, or gives, ends as a refusal that quotes nothing of it."""
+
+    async def no_script(_digest: str) -> None:
+        return None
+
+    install_value(folder, Extension(models={"x-mine": make}))
+    with pytest.raises(BrokenModel, match=words) as told:
+        await build_model("x-mine:large", load_script=no_script)
+    assert len(str(told.value)) < 100
 
 
 @pytest.mark.parametrize(

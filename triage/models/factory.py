@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import JsonValue
 
 from triage import extensions
-from triage.models.base import ModelAdapter
+from triage.models.base import ModelAdapter, PaidModel
 from triage.models.classifier import Classifier
 from triage.models.learned import LearnedModel
 from triage.models.llm_setup import ANTHROPIC, OPENAI, LlmSetup
@@ -33,6 +33,8 @@ LoadClassifier = Callable[[str], Awaitable[Classifier | None]]
 """Returns the classifier whose weights are stored under a digest, or None if there is none."""
 
 MAX_ECHO_CHARS: Final = 60
+MAX_LABEL_CHARS: Final = 200
+"""Of a name or a revision that a model of an extension gives itself."""
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64}|[0-9a-f]{16})")
 """Whole as people write it, abbreviated as each step of a run does."""
 _WEIGHTS = re.compile(rf"{_DIGEST.pattern}(?::(.+))?")
@@ -44,6 +46,10 @@ class UnknownModel(ValueError):  # noqa: N818 - the name says what happened
 
 class MissingScript(UnknownModel):
     """The name is that of a recorded or learned model, but what it stands for is not stored."""
+
+
+class BrokenModel(UnknownModel):
+    """A model of an extension cannot be made, or says of itself what cannot be carried."""
 
 
 class NoKey(UnknownModel):
@@ -154,15 +160,42 @@ def preload(llm: LlmSetup) -> None:
 
 def kinds() -> dict[str, ModelKind]:
     """Return every kind of model by the name before the colon, those of extensions included."""
-    added = {name: ModelKind(name, _added(make)) for name, make in extensions.models().items()}
+    added = {
+        name: ModelKind(name, _added(name, make)) for name, make in extensions.models().items()
+    }
     return {**KINDS, **added}
 
 
-def _added(make: Callable[[str], ModelAdapter]) -> Callable[[str, Means], Awaitable[ModelAdapter]]:
+def _added(
+    name: str, make: Callable[[str], ModelAdapter]
+) -> Callable[[str, Means], Awaitable[ModelAdapter]]:
     async def build(argument: str, _means: Means) -> ModelAdapter:
-        return make(argument)
+        try:
+            adapter = make(argument)
+            is_usable = _is_told(adapter)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - an exit of a maker included
+            # What a foreign maker raises may quote anything.
+            kind = type(error).__name__
+            raise BrokenModel(f"model '{name}' cannot be made ({kind})") from None
+        if not is_usable:
+            raise BrokenModel(f"model '{name}' has no name and revision that can be written down")
+        return adapter
 
     return build
+
+
+def _is_told(adapter: ModelAdapter) -> bool:
+    """Return whether what a model says of itself can stand in the history of every run."""
+    paid = (adapter.prices, adapter.prompt) if isinstance(adapter, PaidModel) else ()
+    words: tuple[object, ...] = (adapter.name, adapter.revision, *paid)
+    decide: object = adapter.decide
+    return all(words[:2]) and callable(decide) and all(map(_is_short, words))
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_LABEL_CHARS and value.isprintable()
 
 
 def known_names() -> str:
