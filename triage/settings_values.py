@@ -17,7 +17,7 @@ _DRIVERS = {
 }
 MIN_WEBHOOK_SECRET_CHARS = 16
 _MODELS = (
-    r"rules|recorded|recorded:sha256:[0-9a-f]{64}|learned:sha256:[0-9a-f]{64}(:\S+)?"
+    r"rules|recorded|recorded:(sha256:)?[0-9a-f]{64}|learned:(sha256:)?[0-9a-f]{64}(:\S+)?"
     r"|(openai|anthropic):\S+|x-[a-z0-9-]+(:\S+)?"
 )
 _TRACKERS = r"local|github|x-[a-z0-9-]+"

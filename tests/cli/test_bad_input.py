@@ -26,9 +26,12 @@ def _with(**changes: object) -> bytes:
 
 BAD_REQUESTS = {
     "empty": (b"", "request is not valid JSON"),
-    "no-json": (b"{'request_id': 1}", "request is not valid JSON"),
+    "no-json": (
+        b"{\n'request_id': 1}",
+        "standard input: request is not valid JSON: line 2, column 1",
+    ),
     "two-documents": (b"{} {}", "request is not valid JSON"),
-    "not-utf-8": (b'{"a": "\xff"}', "request is not valid JSON"),
+    "not-utf-8": (b'{"a": "\xff"}', "request is not valid JSON: byte 8 is not UTF-8"),
     "utf-16": ('{"a": 1}'.encode("utf-16"), "request is not valid JSON"),
     "null": (b"null", "request must be a JSON object"),
     "list": (b"[]", "request must be a JSON object"),
@@ -91,9 +94,11 @@ def test_an_id_that_cannot_be_used_has_a_way_out(triage: Triage) -> None:
         (b'{"max_steps": -1}', "options.max_steps"),
         (b'{"max_steps": 2.0}', "options.max_steps"),
         (b'{"mode": "reckless"}', "options.mode"),
+        (b'{"model": "Gpt 9"}', "options.model"),
+        (b'{"model": "gpt-9"}', 'unknown model "gpt-9"\nhint: known are rules, openai:NAME'),
         (b'{"approvals": {"op-6": true}}', "options.approvals"),
     ],
-    ids=range(8),
+    ids=range(10),
 )
 def test_options_that_are_none(
     triage: Triage, tmp_path: Path, options: bytes, message: str
@@ -104,6 +109,18 @@ def test_options_that_are_none(
     answer = triage("start", write_request(tmp_path), "--options", file)
     assert (2, "") == (answer.status, answer.out)
     assert message in answer.err
+
+
+@pytest.mark.parametrize(
+    ("model", "status"),
+    [("gpt-9", 2), ("rules:x", 2), ("recorded:abc", 2), ("openai:gpt-9", 3), ("x-ours", 3)],
+)
+def test_a_model_that_no_worker_can_have_starts_nothing(
+    triage: Triage, tmp_path: Path, model: str, status: int
+) -> None:
+    """A misspelt model is refused before it takes the id; one that only a worker knows is not."""
+    answer = triage("start", write_request(tmp_path), "--model", model)
+    assert (status, status == 2) == (answer.status, "unknown model" in answer.err)
 
 
 @pytest.mark.parametrize("path", ["no-such-file.json", "/", "", "a\udcffb", "x" * 5_000])

@@ -105,10 +105,11 @@ def test_up_refuses_a_busy_port_and_a_shared_folder(stack: Stack, tmp_path: Path
     """A taken port or a folder in use is told, and the server that has it lives on."""
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = str(holder.getsockname()[1])
-        busy = stack.triage("up", "--port", port, "--data", tmp_path)
+        busy = stack.triage("up", "--port", port, "--data", tmp_path / "new")
     shared = stack.triage("up", "--data", stack.up.home)
     assert [(2, ""), (2, "")] == [(a.status, a.out) for a in (busy, shared)]
     assert f"port {port} is taken" in busy.err
+    assert not (tmp_path / "new").exists()
     assert "another 'triage up' uses this folder" in shared.err
     assert 0 == stack.triage("list").status
 

@@ -32,6 +32,13 @@ def test_a_stale_version_names_both() -> None:
     assert "stale_version: op-6 is pending at version 6, not 3; look at it again" == str(told)
 
 
+def test_another_operation_is_told_which_one_is_waited_for() -> None:
+    """Whoever mistypes an operation's id sees the one that they may have meant."""
+    other = REVIEW.model_copy(update={"operation_id": "op-5"})
+    told = refused(RefusalCode.NOT_PENDING, "", other, state_view(pending_view()), is_signed=False)
+    assert str(told).endswith("is not waiting for this operation, but for op-6 at version 6")
+
+
 def test_the_run_s_own_sentence_wins() -> None:
     """What the run says of its own refusal is more than what the code means."""
     state, reason = state_view(pending_view()), "approved by ann already; it is applied"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import unicodedata
 from pathlib import Path
@@ -11,7 +12,7 @@ from pydantic import JsonValue
 
 from triage.cli.errors import InputError
 from triage.cli.text import shorten
-from triage.contracts.base import Contract
+from triage.contracts.base import Contract, ContractError
 from triage.contracts.canonical import parse_json
 
 MAX_FILE_BYTES: Final = 16_777_216
@@ -20,6 +21,7 @@ MAX_PAYLOAD_BYTES: Final = 2_097_152
 
 MAX_ID_BYTES: Final = 900
 MAX_SHOWN_CHARS: Final = 60
+MAX_PATH_CHARS: Final = 300
 MAX_SHOWN_NAMES: Final = 5
 STDIN: Final = Path("-")
 
@@ -53,7 +55,25 @@ def read_json(path: Path, what: str) -> JsonValue:
         InputError: it cannot be read.
         ContractError: it is not one JSON document.
     """
-    return parse_json(read_bytes(path), what)
+    data = read_bytes(path)
+    try:
+        return parse_json(data, what)
+    except ContractError as error:
+        name = "standard input" if path == STDIN else shorten(str(path), MAX_PATH_CHARS)
+        raise ContractError(f"{name}: {error}{_place(data)}") from None
+
+
+def _place(data: bytes) -> str:
+    """Say where a document stops being JSON; empty if that is not what is wrong with it."""
+    try:
+        json.loads(data.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        return f": line {error.lineno}, column {error.colno}"
+    except UnicodeDecodeError as error:
+        return f": byte {error.start + 1} is not UTF-8"
+    except (RecursionError, ValueError):
+        return ""
+    return ""
 
 
 def refuse_unknown_fields(document: JsonValue, what: str, contract: type[Contract]) -> None:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -100,6 +100,13 @@ def sole_use(folder: Path) -> Iterator[None]:
             message = f"{folder}: another 'triage up' uses this folder"
             raise InputError(message, "stop it, or name another folder with --data") from None
         yield
+
+
+def remove_unused(folder: Path) -> None:
+    """Remove a folder that holds nothing but the lock of a server that did not start."""
+    with suppress(OSError):
+        (folder / LOCK).unlink()
+        folder.rmdir()
 
 
 def command_name() -> str:

@@ -20,11 +20,17 @@ from triage.cli.inputs import (
     read_json,
     refuse_unknown_fields,
 )
+from triage.cli.text import quoted
 from triage.contracts.options import RunOptions, parse_options
 from triage.contracts.request import TriageRequest, parse_request
+from triage.settings_values import model_name
 
 ID_PREFIX: Final = "triage-"
 ID_HINT: Final = "choose another with --id"
+MODEL_HINT: Final = (
+    "known are rules, openai:NAME, anthropic:NAME, recorded:DIGEST, learned:DIGEST[:GROUP] and the "
+    "x- names of extensions"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +98,20 @@ def _options(order: Order, where: dict[str, JsonValue]) -> dict[str, JsonValue]:
     chosen = {name: value for name, value in flags.items() if value is not None}
     merged = {**given, **chosen, **where} if isinstance(given, dict) else given
     refuse_unknown_fields(merged, "options", RunOptions)
-    parse_options(merged)
+    _see_that_there_may_be_such_a_model(parse_options(merged).model)
     return merged if isinstance(merged, dict) else {}
+
+
+def _see_that_there_may_be_such_a_model(name: str | None) -> None:
+    """Return unless no worker has it: a run that ends by a misspelt model would use up its id.
+
+    Raises:
+        InputError: the name is of no kind of model.
+    """
+    try:
+        _ = name is None or model_name(name)
+    except ValueError:
+        raise InputError(f"unknown model {quoted(name or '')}", MODEL_HINT) from None
 
 
 def size_of(value: JsonValue) -> int:

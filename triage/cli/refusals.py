@@ -142,6 +142,8 @@ def _sentence(code: RefusalCode, reason: str, review: Review, state: StateView) 
             f"{shown.operation_id} is pending at version {shown.version}, not {review.version}; "
             "look at it again"
         )
+    if code is RefusalCode.NOT_PENDING and shown is not None:
+        meaning = f"{meaning}, but for {shown.operation_id} at version {shown.version}"
     return first_outcome(review, state) or meaning
 
 

@@ -15,6 +15,7 @@ from triage.cli.local import (
     SERVER_LOG,
     WORKER_LOG,
     command_name,
+    remove_unused,
     sample,
     server_options,
     sole_use,
@@ -23,7 +24,7 @@ from triage.cli.local import (
 from triage.cli.output import put, say
 from triage.cli.running import run
 from triage.contracts.names import writes_queue
-from triage.embedded import EmbeddedServer, WorkerProcess
+from triage.embedded import EmbeddedServer, PortBusy, WorkerProcess
 from triage.settings import Settings, load_settings
 
 SHORT_LIFE_SECONDS: Final = 10.0
@@ -42,11 +43,16 @@ def up(port: int, ui_port: int, data: Path | None) -> None:
         raise InputError(f"the server and its UI cannot share port {port}")
     settings = up_settings(data)
     silence_core()
-    with sole_use(made_folder(settings.home)):
-        try:
+    was_there = settings.home.exists()
+    try:
+        with sole_use(made_folder(settings.home)):
             run(_up(settings, port, ui_port))
-        except StoppedError:
-            say("everything is stopped")
+    except StoppedError:
+        say("everything is stopped")
+    except PortBusy:
+        if not was_there:
+            remove_unused(settings.home)
+        raise
 
 
 async def _up(settings: Settings, port: int, ui_port: int) -> None:
