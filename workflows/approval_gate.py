@@ -92,8 +92,18 @@ def may_decide(approver: str, trust: Trust, *, signed: bool = False) -> bool:
 
     Without local trust only signed approvals count.
     """
+    return why_not(approver, trust, signed=signed) is None
+
+
+def why_not(approver: str, trust: Trust, *, signed: bool) -> str | None:
+    """Return a word for why `approver` may not decide, for a log; None if they may."""
     if trust.approvers and exact(approver) not in map(exact, trust.approvers):
-        return False
+        return "not_named_by_rules"
     name = folded(approver)
-    is_author = name in map(folded, trust.authors)
-    return (trust.local or signed) and bool(name) and not is_author and not name.endswith("[bot]")
+    if not (trust.local or signed):
+        return "not_signed"
+    if not name:
+        return "no_name"
+    if name in map(folded, trust.authors):
+        return "issue_author"
+    return "bot" if name.endswith("[bot]") else None

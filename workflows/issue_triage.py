@@ -157,7 +157,7 @@ class IssueTriage:
             raise _refused(RefusalCode.MALFORMED, str(error)) from None
         code = self._desk.check(review, workflow.now())
         if code is not None:
-            raise _refused(code, self._desk.reason(code, review))
+            raise _refused(code, self._desk.reason(code, review), self._desk.check_of(code, review))
 
     @workflow.query(name=names.QUERY_STATE, description="the full state of the run")
     def state(self) -> StateView:
@@ -181,11 +181,11 @@ def _read_review(args: Sequence[Any]) -> Review:
     return parse_review(read_review_json(args[0], "review"), None)
 
 
-def _refused(code: RefusalCode, message: str) -> ApplicationError:
+def _refused(code: RefusalCode, message: str, check: str = "") -> ApplicationError:
     """Return the answer to a refused update; being counted and logged is its only trace."""
     meter = workflow.metric_meter()
     meter.create_counter("triage_refused_reviews").add(1, {"code": code.value})
-    workflow.logger.warning("a review was refused: %s", code.value)
+    workflow.logger.warning("a review was refused: %s", check or code.value)
     return ApplicationError(f"{code}: {message}", type=code.value, non_retryable=True)
 
 

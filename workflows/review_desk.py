@@ -12,7 +12,7 @@ from triage.contracts.approval import REFUSAL_MEANING, RefusalCode, Review, Verd
 from triage.contracts.base import Contract
 from triage.contracts.logins import folded
 from triage.contracts.state import PendingView, RefusalView, VerdictNote
-from workflows.approval_gate import PendingOperation, Trust, judge
+from workflows.approval_gate import PendingOperation, Trust, judge, why_not
 from workflows.state import WITHDRAWN, RunState
 
 MAX_UNPROVEN: Final = 20
@@ -89,6 +89,13 @@ class ReviewDesk:
             approved_by=[folded(name) for name in shown.approved_by] if shown else (),
             signed=self.needs_proof(review),
         )
+
+    def check_of(self, code: RefusalCode, review: Review) -> str:
+        """Return which check refused `review`, in a word that quotes nothing of it, for a log."""
+        signed = self.needs_proof(review)
+        unauthorised = code is RefusalCode.UNAUTHORISED
+        detail = why_not(review.approver, self.trust, signed=signed) if unauthorised else None
+        return f"{code.value} ({detail})" if detail else code.value
 
     def would_decide(self, review: Review) -> bool:
         """Whether nobody else has to agree with `review` any more, if it counts."""

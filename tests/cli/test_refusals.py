@@ -105,8 +105,9 @@ def test_a_change_is_told() -> None:
         ("bob", Known(author="ann", signs=True), False, refusals.UNSIGNED),
         ("bob", Known(author="ann"), False, refusals.NOT_NAMED),
         ("bob", Known(), False, ADVICE[RefusalCode.UNAUTHORISED]),
+        ("bob", Known(author="ann", signs=True), True, refusals._SIGNED[RefusalCode.UNAUTHORISED]),
     ],
-    ids=("a bot", "the author", "unsigned", "not named", "not known"),
+    ids=("a bot", "the author", "unsigned", "not named", "not known", "signed"),
 )
 def test_who_may_not_decide_hears_why(
     approver: str, known: Known, hint: str, *, is_signed: bool
@@ -116,6 +117,11 @@ def test_who_may_not_decide_hears_why(
     state = state_view(pending_view())
     code = RefusalCode.UNAUTHORISED
     assert hint == refused(code, "", review, state, is_signed=is_signed, known=known).hint
+
+
+def test_who_signed_in_vain_is_sent_to_the_rules_too() -> None:
+    """A good signature of somebody whom the rules do not name has a cause that one can look up."""
+    assert "'triage policy show'" in refusals._SIGNED[RefusalCode.UNAUTHORISED]
 
 
 @pytest.mark.parametrize("is_signed", [False, True])

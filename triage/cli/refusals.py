@@ -48,8 +48,9 @@ NOT_NAMED: Final = (
 
 _SIGNED: Final = {
     RefusalCode.UNAUTHORISED: (
-        "the worker's log names the check: a key that its keyring does not have or that is "
-        "retired, a clock that is ahead; an issue's author and bots never decide"
+        "the worker's log names the check: an approver whom the rules do not name ('triage policy "
+        "show' lists them), a key that its keyring does not have or that is retired, a clock that "
+        "is ahead; an issue's author and bots never decide"
     ),
     RefusalCode.EXPIRED: "if the run still waits, this machine's clock is behind the database's",
 }

@@ -254,3 +254,25 @@ def test_signed_reviews_do_not_pile_up(desk: ReviewDesk) -> None:
     assert [None] * (MAX_UNPROVEN - 1) == [desk.take(one, IN_TIME) for one in signed[1:-1]]
     assert desk.take(signed[-1], IN_TIME) is RefusalCode.DUPLICATE
     assert MAX_UNPROVEN == len(desk.unproven)
+
+
+@pytest.mark.parametrize(
+    ("approver", "trust", "said"),
+    [
+        ("ann", Trust(local=True, author=None, approvers=("bob",)), "not_named_by_rules"),
+        ("ann", Trust(local=False, author=None), "not_signed"),
+        ("ann", Trust(local=True, author="Ann"), "issue_author"),
+        ("ann[bot]", Trust(local=True, author=None), "bot"),
+        ("@", Trust(local=True, author=None), "no_name"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_check_that_refused_has_a_word_of_its_own(
+    desk: ReviewDesk, approver: str, trust: Trust, said: str
+) -> None:
+    """Whoever reads the log learns which check said no, and no name of anybody."""
+    desk.trust = trust
+    review = a_review(approver=approver)
+    assert desk.check(review, IN_TIME) is RefusalCode.UNAUTHORISED
+    assert f"unauthorised ({said})" == desk.check_of(RefusalCode.UNAUTHORISED, review)
+    assert "expired" == desk.check_of(RefusalCode.EXPIRED, review)
