@@ -119,6 +119,25 @@ def test_check_of_another_file_names_the_whole_command(typed: Typed) -> None:
     assert "TRIAGE_POLICY" not in named.out
 
 
+def test_a_file_that_no_worker_looks_at_is_not_in_force(typed: Typed) -> None:
+    """It may allow nothing new; as long as no setting names it, it is not what counts."""
+    path = _write(typed, NARROW, "less.toml")
+    checked = typed("policy", "check", path)
+    assert (0, False) == (checked.status, "in force" in checked.out)
+    assert checked.out.endswith(f"only where it has this setting, too:\n  TRIAGE_POLICY={path}\n")
+    assert not typed("policy", "check", path, "--format", "json").json()["in_force"]
+    assert "not in force" in typed("policy", "show", path).out
+    assert not typed("policy", "show", path, "--format", "json").json()["in_force"]
+
+
+def test_check_says_what_is_odd_of_a_file_that_is_wrong(typed: Typed) -> None:
+    """A label with an unknown effect is not kept back until the mistakes are mended."""
+    path = _write(typed, f'{WRONG}[labels]\nship = "magic"\n', "rules.toml")
+    answer = typed("policy", "check", path)
+    assert "line 7: labels.ship: has an unknown effect" in answer.out
+    assert answer.out.endswith("cannot be used: 2 mistakes, beside 1 that may be meant\n")
+
+
 def test_a_file_that_narrows_is_in_force(typed: Typed) -> None:
     """Nobody has to accept less; looking makes no database."""
     path = _write(typed, NARROW, "less.toml")
@@ -164,10 +183,10 @@ def test_show_tells_where_the_rules_in_force_come_from(typed: Typed) -> None:
 
 
 def test_show_is_readable(typed: Typed) -> None:
-    """Each kind of rule has its place, and what a stranger named a label drives no terminal."""
+    """Each kind of rule has its place."""
     text = (
         f'{NARROW}[approvals]\nrequired = 2\napprovers = ["ann", "bob"]\nwindow_hours = 72\n'
-        '[budget]\ntokens = 10000\n[labels]\n"x\\u001b[2J" = "control"\n'
+        '[budget]\ntokens = 10000\n[labels]\n"x [2J" = "control"\n'
         '[repositories]\n"acme/api" = "suggest"\n[tools]\nsearch_triage_policy = false\n'
         '[owners."a.py"]\nowner = "team-a"\n[topics.billing]\nroute = "bug"\nowner = "team-b"\n'
     )
@@ -179,7 +198,7 @@ def test_show_is_readable(typed: Typed) -> None:
         "wait ends     72 hours; reminded after 24 hours, escalated after 48",
         "budget        tokens 10,000",
         "tools off     search_triage_policy",
-        r"x\u{1b}[2J  control",
+        "x [2J  control",
         "acme/api    suggest",
         "a.py  team-a",
         "billing  bug              team-b",

@@ -10,7 +10,14 @@ import typer
 from pydantic import JsonValue
 
 from triage.cli.output import Format, columns, put, put_json, put_table
-from triage.cli.policy_state import COMMAND, WAITS, PolicyState, place_of, policy_state
+from triage.cli.policy_state import (
+    COMMAND,
+    WAITS,
+    PolicyState,
+    is_looked_at,
+    place_of,
+    policy_state,
+)
 from triage.cli.policy_words import (
     BUILTIN,
     WIDENING_HEADERS,
@@ -41,7 +48,7 @@ def check(file: Path | None, format_: Format) -> None:
     try:
         written = place.read(BUILTIN_TOOLS)
     except RulesFileError as error:
-        _put_wrong(place, error.findings, format_)
+        _put_wrong(place, error, format_)
         raise typer.Exit(1) from None
     if format_ is Format.TEXT:
         put(*_finding_lines(written.warnings))
@@ -52,12 +59,12 @@ def check(file: Path | None, format_: Format) -> None:
         return
     _put_state(state, _next(state, place, variable))
     if variable:
-        put("A worker looks at this file only where it has this setting, too:", f"  {variable}")
+        put("", "A worker looks at this file only where it has this setting, too:", f"  {variable}")
 
 
 def _variable(settings: Settings, place: RulesPlace) -> str:
     """Return the setting that makes a worker look at this file; empty if these settings do."""
-    if place.path is None or place.path.absolute() == RulesPlace.of(settings).path:
+    if place.path is None or is_looked_at(settings, place):
         return ""
     return f"TRIAGE_POLICY={shlex.quote(str(place.path.absolute()))}"
 
@@ -71,14 +78,17 @@ def _next(state: PolicyState, place: RulesPlace, variable: str) -> str | None:
     return f"{variable} {COMMAND} {shlex.quote(str(place.path))}"
 
 
-def _put_wrong(place: RulesPlace, findings: Sequence[RuleFinding], format_: Format) -> None:
+def _put_wrong(place: RulesPlace, error: RulesFileError, format_: Format) -> None:
+    found = error.findings
     if format_ is Format.JSON:
-        found: list[JsonValue] = [_finding_json("error", finding) for finding in findings]
-        put_json({"file": str(place.path), "usable": False, "findings": found})
+        listed: list[JsonValue] = [_finding_json("error", finding) for finding in found]
+        listed += [_finding_json("warning", finding) for finding in error.warnings]
+        put_json({"file": str(place.path), "usable": False, "findings": listed})
         return
-    put(*_finding_lines(findings))
-    mistakes = f"{len(findings)} mistake{'' if len(findings) == 1 else 's'}"
-    put(f"{place.path}: cannot be used: {mistakes}")
+    put(*_finding_lines(found), *_finding_lines(error.warnings))
+    mistakes = f"{len(found)} mistake{'' if len(found) == 1 else 's'}"
+    warnings = f", beside {len(error.warnings)} that may be meant" if error.warnings else ""
+    put(f"{place.path}: cannot be used: {mistakes}{warnings}")
 
 
 def _put_state(state: PolicyState, command: str | None) -> None:
@@ -86,7 +96,8 @@ def _put_state(state: PolicyState, command: str | None) -> None:
     accepted = accepted_in_words(state.accepted)
     put(f"{name}: can be used, {short(state.written.rules.digest())}")
     if state.is_written:
-        put(*wrap(f"It allows nothing that {accepted} do not: it is in force.", columns()))
+        force = "it is in force" if state.is_looked_at else "it needs no acceptance"
+        put(*wrap(f"It allows nothing that {accepted} do not: {force}.", columns()))
         put_narrowings(state)
         return
     put(f"It {WAITS}: {command}")
@@ -109,7 +120,7 @@ def _as_json(state: PolicyState) -> dict[str, JsonValue]:
         "usable": True,
         "findings": [_finding_json("warning", found) for found in state.written.warnings],
         "digest": state.written.rules.digest(),
-        "in_force": state.is_written,
+        "in_force": state.is_written and state.is_looked_at,
         "accepted": accepted_json(state.accepted),
         "waiting": [widening_json(widening) for widening in state.standing.waiting],
         "narrows": [widening_json(narrowing) for narrowing in state.narrows],

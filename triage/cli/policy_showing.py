@@ -50,7 +50,7 @@ def show(file: Path | None, format_: Format) -> None:
 def _where_from(state: PolicyState, rules: Rules) -> Iterator[tuple[str, str]]:
     digest = short(rules.digest())
     written = str(state.written.path or BUILTIN)
-    if state.is_written or rules is state.standing.rules:
+    if state.is_looked_at and (state.is_written or rules is state.standing.rules):
         yield "in force", f"{source_in_words(state)}, {digest}"
     else:
         yield "not in force", f"{written}, {digest}"
@@ -123,7 +123,7 @@ def _topic(name: str, topic: TopicRule) -> tuple[str, ...]:
 def _as_json(state: PolicyState, rules: Rules) -> dict[str, JsonValue]:
     path = state.written.path
     return {
-        "in_force": state.is_written or rules is state.standing.rules,
+        "in_force": state.is_looked_at and (state.is_written or rules is state.standing.rules),
         "source": _source(state, rules),
         "file": None if path is None else str(path),
         "digest": rules.digest(),

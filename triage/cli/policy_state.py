@@ -25,15 +25,20 @@ ACCEPT: Final = f"{WAITS}: {COMMAND}"
 
 @dataclass(frozen=True, slots=True)
 class PolicyState:
-    """The rules as a worker with the same settings would find them now."""
+    """The rules as a worker with the same settings would find them now.
+
+    Attributes:
+        is_looked_at: whether such a worker looks at the written ones at all.
+    """
 
     written: Written
     accepted: AcceptedRules
     standing: Standing
+    is_looked_at: bool = True
 
     @property
     def is_written(self) -> bool:
-        """Whether the written rules are in force."""
+        """Whether the written rules are in force where a worker looks at them."""
         return not self.standing.waiting
 
     @property
@@ -61,7 +66,12 @@ async def policy_state(settings: Settings, place: RulesPlace) -> PolicyState:
     written = place.read(BUILTIN_TOOLS)
     accepted = await accepted_rules(settings)
     standing = judge(written.rules, accepted.rules)
-    return PolicyState(written, accepted, standing)
+    return PolicyState(written, accepted, standing, is_looked_at(settings, place))
+
+
+def is_looked_at(settings: Settings, place: RulesPlace) -> bool:
+    """Whether a worker with these settings looks for its rules there."""
+    return place.path is None or place.path.absolute() == RulesPlace.of(settings).path
 
 
 async def accepted_rules(settings: Settings) -> AcceptedRules:

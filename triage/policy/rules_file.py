@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -34,6 +34,10 @@ from triage.policy.rules import (
     Rules,
     TopicRule,
 )
+from triage.policy.rules_findings import RuleFinding as RuleFinding
+from triage.policy.rules_findings import RulesFileError as RulesFileError
+from triage.policy.rules_findings import bounded
+from triage.policy.rules_rest import can_be_judged, path_of, without
 from triage.policy.rules_values import alike, as_json, unseen
 from triage.policy.security import SECURITY_ROUTE
 from triage.policy.toml_lines import TomlLines
@@ -61,47 +65,8 @@ MAX_FILE_BYTES: Final = 1_048_576
 MAX_LABELS: Final = 1_000
 MAX_LABEL_CHARS: Final = 50
 """As long as GitHub lets a label's name be."""
-MAX_FINDINGS: Final = 50
-"""How many findings are told of at once; a last one says how many more there are."""
 
 Hours = Annotated[int, Field(ge=1, le=90 * 24)]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class RuleFinding:
-    """Something about a rules file that a person should know.
-
-    Attributes:
-        line: counted from 1; 0 if it concerns the file as a whole.
-        where: the table and key, such as ``labels.bug``.
-        message: what is wrong.
-        hint: what to do.
-    """
-
-    line: int
-    where: str
-    message: str
-    hint: str
-
-    def __str__(self) -> str:
-        place = f"line {self.line}: " if self.line else ""
-        return f"{place}{self.where}: {self.message}; {self.hint}"
-
-
-class RulesFileError(Exception):
-    """A rules file that cannot be used; nothing of it takes effect."""
-
-    def __init__(self, *findings: RuleFinding) -> None:
-        self.findings = _bounded(findings)
-        super().__init__("\n".join(map(str, self.findings)))
-
-
-def _bounded(findings: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
-    """Return no more than a person reads; a failure in a history is no place for thousands."""
-    if (more := len(findings) - MAX_FINDINGS) <= 0:
-        return tuple(findings)
-    last = RuleFinding(0, "the file", f"has {more:,} more", "begin with these")
-    return (*findings[:MAX_FINDINGS], last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +144,45 @@ def read_rules(text: str, tools: Collection[str]) -> RulesFile:
     problems = _Problems(text)
     try:
         strange = {problems.at(path, *_UNSEEN) for path in unseen(table)}
-        body = as_json(table)
+        file = _file(table)
+    except ValidationError as error:
+        raise _all_that_is_wrong(table, problems, error, tools, strange) from None
     except (ValueError, RecursionError):
         hint = "no rule is as deep, or as large"
         raise RulesFileError(RuleFinding(0, "the file", "holds no rules", hint)) from None
-    try:
-        file = _File.model_validate_json(body)
-    except ValidationError as error:
-        raise RulesFileError(*sorted({*strange, *problems.of(error)})) from None
+    odd = sorted(_oddities(file, problems))
     if found := sorted({*strange, *_contradictions(file, problems, tools)}):
-        raise RulesFileError(*found)
-    return RulesFile(_rules(file), _bounded(sorted(_oddities(file, problems))))
+        raise RulesFileError(*found, warnings=odd)
+    return RulesFile(_rules(file), bounded(odd))
 
 
 _UNSEEN: Final = ("holds a character that does not show", "take it out")
+
+
+def _file(table: dict[str, Any]) -> _File:
+    return _File.model_validate_json(as_json(table))
+
+
+def _all_that_is_wrong(
+    table: dict[str, Any],
+    problems: _Problems,
+    error: ValidationError,
+    tools: Collection[str],
+    strange: set[RuleFinding],
+) -> RulesFileError:
+    """Return the mistakes of shape, and what is wrong and odd beside them."""
+    found = {*strange, *problems.of(error)}
+    wrong = [path_of(one["loc"]) for one in error.errors()]
+    try:
+        rest = _file(without(table, wrong))
+    except ValidationError:
+        return RulesFileError(*sorted(found))
+    beside = {
+        one
+        for one in _contradictions(rest, problems, tools)
+        if can_be_judged(one.where.partition(".")[0], wrong, TABLES)
+    }
+    return RulesFileError(*sorted({*found, *beside}), warnings=sorted(_oddities(rest, problems)))
 
 
 def _table(text: str) -> dict[str, Any]:
@@ -229,7 +219,7 @@ class _Problems:
             yield self._of(dict(problem))
 
     def _of(self, problem: dict[str, Any]) -> RuleFinding:
-        path = tuple(part for part in problem["loc"] if part != "[key]")
+        path = path_of(problem["loc"])
         if problem["type"] == "extra_forbidden":
             known = TABLES if len(path) == 1 else _known_keys(path[0])
             return self.at(path, "is not known", f"known are {', '.join(sorted(known))}")

@@ -15,11 +15,11 @@ from triage.policy import toml_lines
 from triage.policy.rules import DailyBudget, LabelEffect, OwnerRule, TopicRule
 from triage.policy.rules_file import (
     MAX_FILE_BYTES,
-    MAX_FINDINGS,
     RulesFile,
     RulesFileError,
     read_rules,
 )
+from triage.policy.rules_findings import MAX_FINDINGS
 from triage.policy.tools import BUILTIN_TOOLS
 
 TOOLS = [spec.name for spec in BUILTIN_TOOLS]
@@ -292,6 +292,41 @@ def test_a_usable_file_is_read_in_one_go_too(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(toml_lines, "_keys", looked)
     file = _read("[labels]\n" + "".join(f'"l{number}" = "x"\n' for number in range(1_000)))
     assert (1, MAX_FINDINGS + 1) == (looked.call_count, len(file.warnings))
+
+
+def test_mistakes_of_all_kinds_are_named_at_once() -> None:
+    """What is missing, of the wrong shape, or at odds with the rest: none hides another."""
+    text = (
+        '[policy]\nroutes = ["bug"]\nmode = "x"\n[labels]\nbug = "descriptive"\nci = "magic"\n'
+        '[owners."a"]\nlabels = ["bug"]\n[owners."b"]\nowner = "o"\nlabels = ["ci"]\n'
+        "[tools]\nrun_shell = true\n"
+    )
+    with pytest.raises(RulesFileError) as error:
+        _read(text)
+    assert [
+        "policy.routes",
+        "policy.mode",
+        "owners.a.owner",
+        "owners.b.labels",
+        "tools.run_shell",
+    ] == [one.where for one in error.value.findings]
+    assert ["labels.ci"] == [one.where for one in error.value.warnings]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('[lables]\nbug = "descriptive"\n[owners."b"]\nowner = "o"\nlabels = ["bug"]\n', "lables"),
+        ('[labels]\nbug = 1\n[owners."b"]\nowner = "o"\nlabels = ["bug"]\n', "labels.bug"),
+        ('[policy]\nroutes = 1\n[topics.x]\nroute = "vip"\nowner = "o"\n', "policy.routes"),
+    ],
+    ids=("an unknown table", "a label", "the routes"),
+)
+def test_a_mistake_makes_no_others(text: str, found: str) -> None:
+    """What is wrong only because something else is unreadable is not called wrong."""
+    with pytest.raises(RulesFileError) as error:
+        _read(text)
+    assert [found] == [one.where for one in error.value.findings]
 
 
 WARNED = {
