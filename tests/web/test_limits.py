@@ -192,3 +192,11 @@ async def test_nothing_that_was_sent_is_logged(
         record.getMessage() for record in ours if record.name.endswith("app")
     ]
     assert word not in json.dumps([vars(record) for record in ours], default=str)
+
+
+async def test_no_answer_names_another_address(light_hook: Hook) -> None:
+    """A path with a slash at its end is another one: nothing redirects to the host asked for."""
+    answer = await light_hook.client.post(
+        f"{light_hook.url}/webhooks/github/", headers={"Host": "evil.example"}
+    )
+    assert (404, None) == (answer.status_code, answer.headers.get("location"))

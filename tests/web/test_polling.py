@@ -16,7 +16,7 @@ from tests.fakes.github_shapes import number_of
 from tests.unit.trackers.far_ends import GitHubEnd, github_end
 from tests.web.hooks import Hook, an_event
 from triage.ingest import polling as polling_module
-from triage.ingest.polling import Polling
+from triage.ingest.polling import CROWDED, OVERLAP, Polling
 from triage.storage.admission import Admission
 from triage.storage.schema import requests
 from triage.trackers import github_listing
@@ -152,3 +152,78 @@ async def test_what_moves_meanwhile_hides_nothing(polling: Polling) -> None:
     look = await replace(polling, tracker=moving).look("acme/moving", LONG_AGO)
     assert {"1", "2", "3"} == set(moving.shown)
     assert (3, True) == (look.admitted, look.is_whole)
+
+
+class Crowd:
+    """A list, one issue a page, as GitHub orders it."""
+
+    def __init__(self, *moments: datetime) -> None:
+        self.at = dict(enumerate(moments, 1))
+
+    async def repository(self, repository: str) -> ListedRepository:
+        """See `ListsIssues`."""
+        return ListedRepository(id="7", name=repository)
+
+    async def issue_page(
+        self, repository: str, listed: Listed, page: Mapping[str, str] | None = None
+    ) -> IssuePage:
+        """See `ListsIssues`."""
+        assert listed.since is not None
+        rows = sorted((at, number) for number, at in self.at.items() if at >= listed.since)
+        place = int((page or {}).get("page", "0"))
+        found = tuple(_listed(str(number), at) for at, number in rows[place : place + 1])
+        following = {"page": str(place + 1)} if place + 1 < len(rows) else None
+        seen_to = max((issue.updated_at for issue in found), default=None)
+        return IssuePage(issues=found, seen_to=seen_to, following=following)
+
+
+@pytest.mark.parametrize("apart", [timedelta(seconds=5), timedelta(0)])
+async def test_no_crowd_hides_what_comes_after_it(
+    apart: timedelta, polling: Polling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More changes than a look takes, within its overlap or in one moment, stall nothing."""
+    monkeypatch.setattr(polling_module, "MAX_PAGES", 4)
+    crowd = Crowd(*(LONG_AGO + apart * number for number in range(8)), LONG_AGO + OVERLAP * 9)
+    crowded = replace(polling, tracker=crowd)
+    looks = [await crowded.look("acme/crowd", LONG_AGO) for _ in range(9)]
+    assert 9 == sum(look.admitted for look in looks)
+    assert (True, "") == (looks[-1].is_whole, looks[-1].problem)
+
+
+async def test_a_list_without_an_end_stalls_nothing(
+    polling: Polling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look that cannot get past one moment ends, says so, and the next one is past it."""
+    monkeypatch.setattr(polling_module, "MAX_PAGES", 2)
+    monkeypatch.setattr(polling_module, "MOST_PAGES", 4)
+    crowd = Crowd(*(LONG_AGO for _ in range(8)), LONG_AGO + OVERLAP * 9)
+    crowded = replace(polling, tracker=crowd)
+    problems = [(await crowded.look("acme/crowd", LONG_AGO)).problem for _ in range(2)]
+    assert ["", CROWDED] == problems
+    look = await crowded.look("acme/crowd")
+    assert (1, True, "") == (look.admitted, look.is_whole, look.problem)
+
+
+async def test_an_issue_of_the_future_hides_nothing(polling: Polling) -> None:
+    """A change that is said to be made in 2099 does not move the next look there."""
+    crowd = Crowd(datetime(2099, 1, 1, tzinfo=UTC))
+    crowded = replace(polling, tracker=crowd)
+    assert 1 == (await crowded.look("acme/crowd", LONG_AGO)).admitted
+    crowd.at[2] = datetime.now(UTC)
+    assert 1 == (await crowded.look("acme/crowd")).admitted
+
+
+async def test_what_changes_right_now_is_looked_at_again(
+    polling: Polling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list may lag: what shows up late, behind the end of a look that is not whole, is found."""
+    monkeypatch.setattr(polling_module, "MAX_PAGES", 2)
+    now = datetime.now(UTC)
+    crowd = Crowd(*(now - timedelta(seconds=30 - number) for number in range(4)))
+    crowded = replace(polling, tracker=crowd)
+    assert not (await crowded.look("acme/crowd", LONG_AGO)).is_whole
+    crowd.at[5] = now - timedelta(seconds=60)
+    assert 1 <= (await crowded.look("acme/crowd")).admitted
+    async with polling.store.read() as connection:
+        numbers = set(await connection.scalars(select(requests.c.number)))
+    assert "5" in numbers

@@ -8,6 +8,7 @@ from triage.cli.errors import InputError, UnreachableError
 from triage.cli.output import Format, put_json, put_table, say
 from triage.cli.running import run
 from triage.cli.stores import open_store
+from triage.contracts.moments import EARLIEST
 from triage.ingest.companions import poller
 from triage.ingest.polling import Look
 from triage.settings import Settings, load_settings
@@ -48,7 +49,7 @@ async def _looks(
         retention = timedelta(days=settings.evidence_retention_days)
         tracker = open_trackers(settings, store).get(settings.tracker)
         polling = poller(settings, store, Admission(store, retention), tracker)
-        begin = None if since is None else since.replace(tzinfo=UTC)
+        begin = None if since is None else max(since.replace(tzinfo=UTC), EARLIEST)
         return [await polling.look(repository, begin) for repository in repositories]
 
 

@@ -20,7 +20,7 @@ from triage.storage.admission import Admission, Delivery, Meaning, Subject
 from triage.storage.cursors import Cursor
 from triage.storage.engine import Store
 from triage.trackers.base import TrackerError, TrackerUnavailable
-from triage.trackers.listing import Listed, ListedIssue, ListedRepository, ListsIssues
+from triage.trackers.listing import IssuePage, Listed, ListedIssue, ListedRepository, ListsIssues
 from triage.web.payload import Account, Issue
 from triage.web.requests import SOURCE, UnusableError, content_of
 
@@ -28,6 +28,9 @@ OVERLAP: Final = timedelta(minutes=2)
 """How far a look goes back behind the last one: clocks differ, and a list may lag."""
 MAX_PAGES: Final = 10
 """Of one repository in one look; the next one goes on from there."""
+MOST_PAGES: Final = 100
+"""Of a look that does not get past one moment, since by time no other one can go on inside it."""
+CROWDED: Final = "more was changed in one moment than a look can see; what is left is skipped"
 PAGE_PAUSE_SECONDS: Final = 1.0
 EVENT: Final = "poll"
 _log = logging.getLogger(__name__)
@@ -111,22 +114,25 @@ class Polling:
         cursor = Cursor(
             self.store, tenant=DEFAULT_TENANT, source=SOURCE, repository=look.repository
         )
-        begin = await cursor.position(since) - OVERLAP
+        first = begin = await cursor.position(since) - OVERLAP
         following: Mapping[str, str] | None = None
-        for _ in range(MAX_PAGES):
+        for number in range(1, MOST_PAGES + 1):
             listed = Listed(by="updated", oldest_first=True, only_open=True, since=begin)
             page = await self.tracker.issue_page(look.repository, listed, following)
             for issue in page.issues:
                 await self._admit(look, found, issue)
-            if page.seen_to is not None:
-                await cursor.advance(page.seen_to)
-            if page.following is None or page.seen_to is None:
-                look.is_whole = True
+            look.is_whole = page.following is None or page.seen_to is None
+            await _keep(cursor, page, whole=look.is_whole)
+            if look.is_whole or page.seen_to is None:
                 return
             # By time, not by page: what is changed meanwhile moves to the end, and others up.
             moved = page.seen_to > begin
             following, begin = (None, page.seen_to) if moved else (page.following, begin)
+            if number >= MAX_PAGES and begin > first:
+                return
             await asyncio.sleep(self.page_pause_seconds)
+        look.problem = CROWDED
+        await cursor.advance(begin + timedelta(seconds=1) + OVERLAP)
 
     async def _admit(self, look: Look, found: ListedRepository, listed: ListedIssue) -> None:
         look.seen += 1
@@ -161,3 +167,14 @@ class Polling:
         )
         answer = await self.admission.admit(delivery, subject, content)
         return answer.meaning is Meaning.ACCEPTED and not answer.repeated
+
+
+async def _keep(cursor: Cursor, page: IssuePage, *, whole: bool) -> None:
+    """Keep where the next look begins, less the overlap that it takes off.
+
+    Inside a look that is not whole the overlap would lead back to where it began. So it is put on
+    before; as the cursor passes no moment that is yet to come, the next look begins no later than
+    the overlap before now all the same.
+    """
+    if page.seen_to is not None:
+        await cursor.advance(page.seen_to if whole else page.seen_to + OVERLAP)

@@ -13,7 +13,10 @@ from triage.storage.schema_intake import cursors
 
 
 class Cursor:
-    """The place of one repository; it only moves forward.
+    """The place of one repository; it only moves forward, and never past the database's now.
+
+    A source may call a change later than now, by mistake or by malice: kept as it is, that place
+    would hide what comes until then.
 
     Args:
         store: where it is kept.
@@ -28,7 +31,10 @@ class Cursor:
         self._key = short_hash("cursor", tenant, source, repository)
 
     async def position(self, start: datetime | None = None) -> datetime:
-        """Return the place; one that is new begins at `start`, or now by the database's clock."""
+        """Return the place; one that is new begins at `start`, or now by the database's clock.
+
+        One that lies later than now is moved back to it.
+        """
         async with self._store.write() as connection:
             now = await self._store.now(connection)
             values = {
@@ -39,16 +45,21 @@ class Cursor:
             }
             await insert_first(connection, cursors, values)
             c = cursors.c
-            found = await connection.scalar(select(c.position).where(c.cursor_key == self._key))
+            ours = c.cursor_key == self._key
+            await connection.execute(
+                update(cursors).where(ours, c.position > now).values(position=now, updated_at=now)
+            )
+            found = await connection.scalar(select(c.position).where(ours))
         return found or now
 
     async def advance(self, position: datetime) -> None:
-        """Move forward; another process may be further already."""
+        """Move forward, at most to now; another process may be further already."""
         c = cursors.c
         async with self._store.write() as connection:
             now = await self._store.now(connection)
+            place = min(position, now)
             await connection.execute(
                 update(cursors)
-                .where(c.cursor_key == self._key, c.position < position)
-                .values(position=position, updated_at=now)
+                .where(c.cursor_key == self._key, c.position < place)
+                .values(position=place, updated_at=now)
             )

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from triage.contracts.moments import Moment
 from triage.trackers.base import TrackerUnavailable
 
 Id = Annotated[int, Field(ge=1)]
@@ -82,8 +82,8 @@ class Issue(_Answer):
 class ListedItem(Issue):
     """An issue in a list, or a pull request."""
 
-    created_at: Annotated[datetime, Field(strict=False)]
-    updated_at: Annotated[datetime, Field(strict=False)]
+    created_at: Moment
+    updated_at: Moment
 
 
 class RepositoryItem(_Answer):
@@ -104,7 +104,7 @@ class Event(_Answer):
     label: _EventLabel | None = None
     actor: User | None = None
     performed_via_github_app: App | None = None
-    created_at: Annotated[datetime, Field(strict=False)]
+    created_at: Moment
 
 
 class Commit(_Answer):
@@ -176,7 +176,7 @@ class Grant(_Answer):
     """A token of an installation, and what it was narrowed to."""
 
     token: Annotated[str, Field(repr=False, min_length=1, max_length=4_096)]
-    expires_at: Annotated[datetime, Field(strict=False)]
+    expires_at: Moment
     repositories: list[_Repository] = Field(default_factory=list)
 
 

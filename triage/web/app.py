@@ -56,7 +56,7 @@ def make_app(intake: Intake, checks: Checks, body_seconds: float = BODY_SECONDS)
         _log.info("answered a delivery", extra=extra)
         return _response(reply)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/webhooks/github", deliver, methods=["POST"]),
             Route("/healthz", _healthy, methods=["GET"]),
@@ -64,6 +64,9 @@ def make_app(intake: Intake, checks: Checks, body_seconds: float = BODY_SECONDS)
         ],
         exception_handlers={HTTPException: _http_error, Exception: _unexpected},
     )
+    # A redirect would name the address that the request itself claims to be for.
+    app.router.redirect_slashes = False
+    return app
 
 
 class Readiness:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from pydantic import (
-    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
@@ -19,6 +18,7 @@ from pydantic import (
 )
 
 from triage.contracts.canonical import canonical_json, parse_json
+from triage.contracts.moments import Moment
 
 ADMITTED: Final = frozenset({"opened", "edited", "reopened"})
 """After these an issue's text may be new."""
@@ -54,7 +54,7 @@ class Issue(Part):
     body: str | None = None
     state: str = "open"
     user: Account | None = None
-    updated_at: AwareDatetime
+    updated_at: Moment
     pull_request: JsonValue = None
 
 

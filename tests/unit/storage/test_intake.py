@@ -48,6 +48,15 @@ async def test_a_cursor_only_moves_forward(store: Store) -> None:
     assert timedelta(minutes=1) > datetime.now(UTC) - await other.position()
 
 
+async def test_no_cursor_is_ahead_of_the_clock(store: Store) -> None:
+    """A place in the future is not taken, and one that was kept before is moved back to now."""
+    cursor = Cursor(store, tenant="default", source="github", repository="acme/shop")
+    future = datetime(2099, 1, 1, tzinfo=UTC)
+    for _ in range(2):
+        assert timedelta(minutes=1) > abs(await cursor.position(future) - datetime.now(UTC))
+        await cursor.advance(future)
+
+
 async def test_what_is_old_goes_and_what_is_newest_stays(store: Store) -> None:
     """Deliveries go and overtaken texts go; the newest started text, and later ones, never do."""
     assert Meaning.ACCEPTED is await _admit(store, "one", EARLY)
