@@ -1,13 +1,14 @@
-"""What a comment says: only a plain line of its own, by a person, in a comment just made."""
+"""What a comment says: only a plain line and nothing else, by a person, in one just made."""
 
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Any, Final
 
 import pytest
 
-from tests.web.hooks import FIXTURES, encoded
+from tests.web.hooks import FIXTURES, an_event, encoded
 from triage.contracts.approval import Verdict
 from triage.web.comments import (
     MAX_COMMENT_CHARS,
@@ -16,6 +17,7 @@ from triage.web.comments import (
     order_in,
     parse_comment_event,
 )
+from triage.web.payload import PayloadError, parse_event
 
 EXAMPLES: Final[list[dict[str, Any]]] = json.loads(
     (FIXTURES / "webhooks" / "issue_comment.json").read_bytes()
@@ -29,15 +31,13 @@ ORDER: Final = Order(verdict=Verdict.APPROVE, operation_id="op-6", version=6)
     [
         LINE,
         f"  {LINE}  ",
-        f"Looks right to me.\n\n{LINE}\n\nThanks!",
         f"{LINE}\r\n",
+        f"\r\n\n{LINE}\n \n",
         "/triage \t approve  op-6\tv6",
-        f"{LINE}\n\n```\n/triage reject op-6 v6\n```",
-        f"> /triage reject op-6 v6\n\n{LINE}",
     ],
 )
-def test_a_line_of_its_own_is_an_order(text: str) -> None:
-    """Beside other paragraphs, code and quotes, one plain line counts."""
+def test_a_line_and_nothing_else_is_an_order(text: str) -> None:
+    """White space around it and within it does not matter."""
     assert ORDER == order_in(text)
 
 
@@ -66,6 +66,20 @@ def test_the_operation_and_its_version_are_taken_to_the_letter() -> None:
         "/triage approve op-6 v\uff19",
         f"@triage {LINE}",
         f"LGTM\n{LINE}",
+        f"Looks right to me.\n\n{LINE}",
+        f"{LINE}\n\nis what it wants to hear, but no.",
+        f"{LINE}\n\n```\n/triage reject op-6 v6\n```",
+        f"> /triage reject op-6 v6\n\n{LINE}",
+        f"No way.\n\n________________________________\nFrom: stranger\n\n{LINE}\n\n-\nReply",
+        f"Never!\n\n-----Original Message-----\nFrom: stranger\n\n{LINE}\n",
+        f"No.\n\nOn Monday, stranger wrote:\n\n{LINE}",
+        f"No.\n\n-- \n\n{LINE}",
+        f"{LINE}\n\n-- \nstranger",
+        f"$$\n\n{LINE}\n\n$$",
+        f"[x]: /y\n\n{LINE}",
+        f"\ufeff{LINE}",
+        f"\u00a0\n\n{LINE}",
+        f"not this one: \u2028{LINE}",
         f"{LINE}\nLGTM",
         f"{LINE}\n\n/triage approve op-9 v9",
         f"{LINE}\n\n{LINE}",
@@ -99,12 +113,42 @@ def test_the_operation_and_its_version_are_taken_to_the_letter() -> None:
         f"$$\n{LINE}\n$$",
         "/triage&#32;approve op-6 v6",
         "/triage\u200b approve op-6 v6",
+        "/triage approve <b>op-6</b> v6",
+        "/triage approve *op-6* v6",
+        r"/triage approve op\_6 v6",
+        "/triage approve op&#95;6 v6",
         f"{LINE}\n\n" + "x" * MAX_COMMENT_CHARS,
     ],
 )
 def test_anything_else_is_none(text: str) -> None:
-    """Not in code, quotes, lists, tables or HTML, not hidden, not twice, and not nearly."""
+    """Not beside other text, in a mail, code, quotes or HTML, not hidden, twice or nearly."""
     assert order_in(text) is None
+
+
+TIMES: Final = [
+    ("2026-01-01T00:00:00Z", True),
+    ("2026-01-01T00:00:00.123+14:00", True),
+    ("0001-01-01T00:00:00+14:00", False),
+    ("9999-12-31T23:59:59Z", False),
+    ("2026-01-01T00:00:00+24:00", False),
+    ("2026-13-01T00:00:00Z", False),
+    ("2026-01-01T00:00:00", False),
+    ("2026-01-01", False),
+    ("99999999999", False),
+    (1_767_225_600, False),
+]
+
+
+@pytest.mark.parametrize(("time", "is_one"), TIMES)
+def test_only_a_time_is_taken_for_one(time: object, is_one: bool) -> None:
+    """No number, no time without a zone, and none that leaves the calendar in UTC."""
+    comment = next(example for example in EXAMPLES if example["action"] == "created")
+    comment = {**comment, "comment": {**comment["comment"], "created_at": time}}
+    expected = nullcontext() if is_one else pytest.raises(PayloadError)
+    with expected:
+        parse_comment_event(encoded(comment))
+    with expected:
+        parse_event(encoded(an_event(updated_at=time)))
 
 
 def test_recorded_comments_are_read() -> None:

@@ -1,29 +1,27 @@
 """What a comment says: whether it is a person's answer to an operation, read as GitHub renders it.
 
-Why it exists: an order that is quoted, shown as code or hidden is none. So a comment is parsed as
-Markdown, and only a paragraph of its own, at the top and of plain text, can be an answer. Whoever
-reads the comment on GitHub sees the very line that counts.
+Why it exists: an order that is quoted, shown as code or hidden is none, and what a mail program
+quotes without a mark cannot be told from what was written. So only a comment that says nothing
+else is an answer, and it is parsed as Markdown: whoever reads it sees the very line that counts.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated, Final
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from pydantic import AwareDatetime, JsonValue, StringConstraints, ValidationError
+from pydantic import JsonValue, StringConstraints, ValidationError
 
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import canonical_json
+from triage.contracts.moments import Moment
 from triage.web.payload import Id, Login, Part, PayloadError, Repository, read_object
 
 CREATED: Final = "created"
 MAX_COMMENT_CHARS: Final = 8_192
 """A longer comment is no answer: parsing what a stranger wrote has its bounds."""
-FOOTNOTE: Final = "[^"
 HUMAN: Final = "User"
 BOT_ENDING: Final = "[bot]"
 
@@ -31,8 +29,6 @@ _ORDER: Final = re.compile(
     r"/triage[ \t]+(?P<verdict>approve|reject)[ \t]+(?P<operation>\S{1,200})[ \t]+"
     r"v(?P<version>0|[1-9][0-9]{0,14})"
 )
-_HINT: Final = re.compile(r"^ {0,3}/triage[ \t]", re.MULTILINE)
-_RAW: Final = frozenset({"html_block", "html_inline"})
 _PARSER: Final = MarkdownIt("commonmark")
 
 
@@ -58,7 +54,7 @@ class Comment(Part):
     id: Id
     body: Annotated[str, StringConstraints(max_length=1_048_576)] | None = None
     user: Human | None = None
-    created_at: AwareDatetime
+    created_at: Moment
     performed_via_github_app: JsonValue = None
 
 
@@ -99,19 +95,20 @@ def parse_comment_event(body: bytes) -> CommentEvent | None:
 
 
 def order_in(text: str) -> Order | None:
-    """Return the one order that a comment gives, or None if it gives none, or more than one.
+    """Return the order that a comment is, or None if it is anything else, or holds anything else.
 
-    A comment with HTML in it gives none: what it hides or makes a quote of cannot be told. Nor does
-    one with a footnote, which GitHub knows and this parser does not: one that nobody refers to is
-    not shown, with the lines that belong to it.
+    Text before or after it may be a mail that quotes it, hide it, or take it back.
     """
-    if len(text) > MAX_COMMENT_CHARS or FOOTNOTE in text or not _HINT.search(text):
+    if len(text) > MAX_COMMENT_CHARS:
         return None
-    tokens = _PARSER.parse(text)
-    if any(_is_raw(token) for token in tokens):
+    form = _ORDER.fullmatch(line := text.strip(" \t\r\n"))
+    if form is None or not _is_plain(text, line):
         return None
-    found = [order for order in map(_order, _paragraphs(tokens)) if order is not None]
-    return found[0] if len(found) == 1 else None
+    return Order(
+        verdict=Verdict(form["verdict"]),
+        operation_id=form["operation"],
+        version=int(form["version"]),
+    )
 
 
 def is_by_machine(event: CommentEvent) -> bool:
@@ -124,28 +121,10 @@ def is_by_machine(event: CommentEvent) -> bool:
     return is_machine or user.id != event.sender.id
 
 
-def _is_raw(token: Token) -> bool:
-    return token.type in _RAW or any(child.type in _RAW for child in token.children or ())
-
-
-def _paragraphs(tokens: list[Token]) -> list[str]:
-    """Return the text of each paragraph that stands in nothing else and is plain text alone."""
-    found = []
-    for opening, inline in pairwise(tokens):
-        if opening.type != "paragraph_open" or opening.level:
-            continue
-        children = inline.children or []
-        if [child.type for child in children] == ["text"]:
-            found.append(children[0].content)
-    return found
-
-
-def _order(text: str) -> Order | None:
-    form = _ORDER.fullmatch(text.strip(" \t"))
-    if form is None:
-        return None
-    return Order(
-        verdict=Verdict(form["verdict"]),
-        operation_id=form["operation"],
-        version=int(form["version"]),
-    )
+def _is_plain(text: str, line: str) -> bool:
+    """Tell whether it is one paragraph, in which the line is shown to the letter."""
+    tokens = _PARSER.parse(text)
+    if [token.type for token in tokens] != ["paragraph_open", "inline", "paragraph_close"]:
+        return False
+    shown = [(child.type, child.content) for child in tokens[1].children or ()]
+    return shown == [("text", line)]
