@@ -52,6 +52,7 @@ __all__ = [
     "SettingsError",
     "as_environment",
     "config_file",
+    "held_in_files",
     "load_settings",
     "process_environment",
     "temporal_profile",
@@ -312,6 +313,15 @@ def config_file() -> Path | None:
         SettingsError: ``TRIAGE_CONFIG`` names a file that does not exist.
     """
     return config_path(os.environ)
+
+
+def held_in_files() -> dict[str, Path]:
+    """Return the file of each secret that the environment takes from one.
+
+    Raises:
+        SettingsError: a secret is given both ways.
+    """
+    return secret_files(os.environ)
 
 
 def _describe(problem: ErrorDetails) -> str:

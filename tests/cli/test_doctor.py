@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from tests.cli.conftest import Stack, Triage
+from triage.cli import secrets_check
 from triage.cli.database_check import newest_revision
+from triage.cli.findings import Level
 from triage.storage.schema import REVISIONS
 
 
@@ -33,6 +35,17 @@ def test_everything_is_well(stack: Stack) -> None:
         "keyring",
         "webhooks",
     } == set(rows)
+
+
+def test_a_secret_s_file_that_others_may_open_is_named(tmp_path: Path) -> None:
+    """Each is a warning with the command that closes it; one that is closed or gone is no row."""
+    files = {"github_token": tmp_path / "a token", "webhook_secret": tmp_path / "secret"}
+    for path, mode in zip(files.values(), (0o640, 0o600), strict=True):
+        path.write_text("s3cret")
+        path.chmod(mode)
+    [found] = secrets_check.check({**files, "openai_api_key": tmp_path / "nowhere"})
+    assert (Level.WARN, f"chmod go= '{tmp_path}/a token'") == (found.level, found.advice)
+    assert found.detail.startswith("TRIAGE_GITHUB_TOKEN_FILE: ")
 
 
 def test_the_schema_that_it_expects_is_the_stores() -> None:

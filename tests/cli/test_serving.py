@@ -23,6 +23,14 @@ def test_without_a_secret_nothing_is_served(triage: Triage, tmp_path: Path) -> N
         assert "short" not in answer.err.replace("shorter", "")
 
 
+def test_without_a_token_no_issues_of_github_are_served(triage: Triage) -> None:
+    """Runs read their issues on GitHub, so a secret alone is not enough: the setting is named."""
+    env = {"TRIAGE_WEBHOOK_SECRET": SECRET, "TRIAGE_TRACKER": "github"}
+    answer = triage("serve", "--port", "0", env=env)
+    assert (2, "") == (answer.status, answer.out)
+    assert "TRIAGE_GITHUB_TOKEN_FILE: is not set" in answer.err
+
+
 def test_a_taken_port_is_told(triage: Triage) -> None:
     """Status 2, and what to name instead."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

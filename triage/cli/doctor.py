@@ -19,7 +19,7 @@ import typer
 from triage.cli.findings import Finding, Level
 from triage.cli.output import Format, put, put_json
 from triage.cli.running import run
-from triage.settings import Settings, SettingsError, config_file, load_settings
+from triage.settings import Settings, SettingsError, config_file, held_in_files, load_settings
 
 OLDEST_PYTHON: Final = (3, 11)
 CHECK_SECONDS: Final = 8.0
@@ -106,7 +106,12 @@ async def _within(name: str, check: Awaitable[list[Finding]]) -> list[Finding]:
 
 
 def _adapters(settings: Settings) -> Iterator[Finding]:
-    from triage.cli import keyring_check, model_check, webhook_check  # noqa: PLC0415 - as above
+    from triage.cli import (  # noqa: PLC0415 - as above
+        keyring_check,
+        model_check,
+        secrets_check,
+        webhook_check,
+    )
 
     yield from model_check.check(settings)
     trust = {
@@ -117,3 +122,4 @@ def _adapters(settings: Settings) -> Iterator[Finding]:
     yield Finding("approvals", Level.OK, f"unsigned ones {trust}")
     yield keyring_check.check(settings)
     yield webhook_check.check(settings)
+    yield from secrets_check.check(held_in_files())
