@@ -74,6 +74,8 @@ def learn_from(rows: Rows, target: float, progress: Progress) -> Learned:
     }
     best = max(ways, key=lambda way: compared[way])
     taught = teach(ways[best], rows.labels)
+    # What was shared out among groups lacks their part where none of them is known.
+    alone = teach(ways[SHARED], rows.labels).shared if best == OWN else None
     steps.next()
     temperature = min(TEMPERATURES, key=lambda t: _surprise(rows, sums[best], t))
     answers = tuple(_answers(rows, sums[best], temperature))
@@ -86,6 +88,7 @@ def learn_from(rows: Rows, target: float, progress: Progress) -> Learned:
         target_accuracy=target,
         shared=taught.shared,
         groups=taught.groups,
+        alone=alone,
         issues=len(rows.issues),
         data_digest=digest_of([[row.key, row.label] for row in rows.issues]),
     )

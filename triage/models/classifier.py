@@ -53,9 +53,10 @@ class Classifier:
         return self.weights.labels
 
     def guess(self, title: str, body: str, group: str = "") -> Guess:
-        """Return what an issue most likely is; one of an unknown group by what all groups share."""
-        weights = self.weights
-        sums = sums_of(weights.shared, weights.groups.get(group), read_issue(title, body))
+        """Return what an issue most likely is; one of an unknown group by what all have."""
+        weights, own = self.weights, self.weights.groups.get(group)
+        shared = weights.shared if own is not None or weights.alone is None else weights.alone
+        sums = sums_of(shared, own, read_issue(title, body))
         chances = chances_of(sums, self.weights.temperature)
         sure = max(chances)
         return Guess(self.labels[chances.index(sure)], sure, chances)

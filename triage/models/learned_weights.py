@@ -60,6 +60,7 @@ class Weights(Contract):
         target_accuracy: the part of the answers that the threshold was chosen to have right.
         shared: for every issue.
         groups: added for the issues of one group, by its name.
+        alone: in place of `shared`, for issues of no group that is here; None leaves it to that.
         issues: how many issues it was taught by.
         data_digest: which ones.
     """
@@ -74,6 +75,7 @@ class Weights(Contract):
     groups: Annotated[dict[GroupName, Layer], Field(max_length=MAX_GROUPS)] = Field(
         default_factory=dict
     )
+    alone: Layer | None = None
     issues: Annotated[int, Field(ge=1)]
     data_digest: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 
@@ -81,7 +83,8 @@ class Weights(Contract):
     def _one_number_a_label(self) -> Weights:
         if len(set(self.labels)) != len(self.labels):
             raise ValueError("labels must differ")
-        for layer in (self.shared, *self.groups.values()):
+        alone = () if self.alone is None else (self.alone,)
+        for layer in (self.shared, *alone, *self.groups.values()):
             rows = chain([layer.intercepts], *(block.values() for block in layer.features.values()))
             lengths = {len(row) for row in rows}
             if lengths != {len(self.labels)}:
@@ -90,7 +93,8 @@ class Weights(Contract):
 
     def body(self) -> bytes:
         """Return these weights in the form in which they are written, stored and digested."""
-        return canonical_json(self.model_dump(mode="json"))
+        without = {"alone"} if self.alone is None else None
+        return canonical_json(self.model_dump(mode="json", exclude=without))
 
     def digest(self) -> str:
         """Return the digest of these weights: that of their stored form."""

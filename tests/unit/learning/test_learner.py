@@ -83,6 +83,7 @@ def test_groups_learn_of_their_own_where_that_is_better() -> None:
     title = "The drawer crashes with an exception"
     assert "bug" == classifier.guess(title, "", "acme/api").label
     assert "question" == classifier.guess(title, "", "acme/web").label
+    assert learned.weights.alone is not None
 
 
 def test_one_group_shares_with_nobody() -> None:
@@ -90,6 +91,7 @@ def test_one_group_shares_with_nobody() -> None:
     learned = _learned(rows_of(issues(group="acme/api")))
     assert {SHARED} == set(learned.compared)
     assert {} == learned.weights.groups
+    assert learned.weights.alone is None
 
 
 def test_equal_texts_are_held_out_together() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.models.learned_samples import classifier
 from triage.contracts.base import ContractError
 from triage.models import learned_weights
 from triage.models.classifier import Classifier
@@ -60,6 +61,27 @@ def test_a_group_adds_its_own_and_an_unknown_one_nothing() -> None:
     classifier = Classifier(_read())
     assert "feature" == classifier.guess("Crash", "", "acme/api").label
     assert classifier.guess("Crash", "") == classifier.guess("Crash", "", "acme/other")
+
+
+def test_an_issue_of_no_known_group_has_weights_of_its_own() -> None:
+    """Where there are such, they stand in place of what groups share, and of nothing else."""
+    weights = classifier().weights
+    other = weights.shared.model_copy(
+        update={"features": {Block.TITLE: {"crash": (0, 0, 9_000, 0)}}}
+    )
+    found = Classifier(weights.model_copy(update={"alone": other}))
+    assert "question" == found.guess("crash", "").label
+    assert "question" == found.guess("crash", "", "acme/web").label
+    assert "enhancement" == found.guess("crash", "", "acme/api").label
+
+
+def test_weights_without_them_are_written_as_before() -> None:
+    """A digest that somebody has named stays that of the same weights."""
+    weights = classifier().weights
+    assert b"alone" not in weights.body()
+    other = weights.model_copy(update={"alone": weights.shared})
+    assert weights.digest() != other.digest()
+    assert other == read_weights(other.body())
 
 
 def test_temperature_changes_how_sure_it_is_and_not_of_what() -> None:
