@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 from tests.cli.samples import DIGEST, state_view
-from triage.cli.showing import LEDGER_STATES, decided_lines, operation_states
+from triage.cli.clients import Run
+from triage.cli.showing import LEDGER_STATES, decided_lines, operation_states, state_lines
 from triage.contracts.approval import Verdict
-from triage.contracts.state import OperationView, VerdictNote
+from triage.contracts.state import OperationView, SpentView, VerdictNote
 
 REJECTED = VerdictNote(
     operation_id="op-6",
@@ -57,3 +61,12 @@ def test_all_who_approved_are_named() -> None:
     )
     lines = [*decided_lines(state_view(None).model_copy(update={"verdicts": (note,)}))]
     assert "approved by ann, bob, " in lines[0]
+
+
+def test_what_was_spent_is_shown() -> None:
+    """Tokens, money in micro-units, seconds and the bytes of evidence, each by its name."""
+    spent = SpentView(tokens=2_345, cost_micros=678, seconds=9, evidence_bytes=1_234)
+    run = cast("Run", SimpleNamespace(id="triage-ISSUE-1", execution_status="running"))
+    state = state_view(None).model_copy(update={"spent": spent})
+    text = " ".join("\n".join(state_lines(run, state, None)).split())
+    assert "spent tokens 2345 cost_micros 678 seconds 9 evidence_bytes 1234" in text
