@@ -47,7 +47,7 @@ def test_the_example_can_be_used() -> None:
     assert [] == [table for table in sorted(TABLES) if f"\n[{table}" not in _example()]
     found = widenings(BUILTIN_RULES, file.rules)
     assert {Widens.MODE} == {widening.kind for widening in found}
-    assert ("bug", "documentation", "component:api") == file.rules.proposable_labels()
+    assert ("bug", "component:api", "documentation") == file.rules.proposable_labels()
 
 
 def test_the_table_names_every_key() -> None:

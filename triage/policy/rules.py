@@ -142,8 +142,12 @@ class Rules(Contract):
         return digest_of_bytes(self.body())
 
     def proposable_labels(self) -> tuple[str, ...]:
-        """Return the labels that a model may propose: never one that triggers automation."""
-        return tuple(n for n, effect in self.labels.items() if effect is LabelEffect.DESCRIPTIVE)
+        """Return the labels that a model may propose: never one that triggers automation.
+
+        They are sorted: rules out of the store have another order than those of a file.
+        """
+        descriptive = (n for n, effect in self.labels.items() if effect is LabelEffect.DESCRIPTIVE)
+        return tuple(sorted(descriptive))
 
     def tools(self, registry: ToolRegistry) -> tuple[ToolSpec, ...]:
         """Return the registered tools that a run may use."""

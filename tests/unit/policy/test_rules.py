@@ -224,3 +224,9 @@ def test_a_repository_is_held_to_its_mode_in_any_letters(
     """Another spelling gets nothing that is kept from the repository, nor what it alone has."""
     rules = _changed(mode=Mode(mode), repositories={n: Mode(m) for n, m in repositories.items()})
     assert expected == rules.snapshot(BUILTIN_TOOLS, asked).mode
+
+
+def test_labels_are_proposed_in_one_order() -> None:
+    """Rules that were stored and read again offer a model what those of the file do, alike."""
+    stored = Rules.model_validate_json(BUILTIN_RULES.body())
+    assert BUILTIN_RULES.proposable_labels() == stored.proposable_labels()
