@@ -33,17 +33,10 @@ from activities.needed import approvals_needed
 from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
 from triage.contracts.canonical import digest_of_bytes
+from triage.contracts.failures import LABEL_REMOVED
 from triage.contracts.payloads import WriteOutcome, WriteRequest, WriteResult
 from triage.faults import Point, reach
-from triage.storage.operations import (
-    Busy,
-    Conflict,
-    InDoubt,
-    MoveCode,
-    Refused,
-    Reserved,
-    Settled,
-)
+from triage.storage.operations import Busy, Conflict, InDoubt, MoveCode, Refused, Reserved, Settled
 from triage.storage.transitions import OperationState
 from triage.trackers.abilities import inventory_of
 from triage.trackers.base import (
@@ -164,7 +157,7 @@ class LabelWrite:
         if missing := [x for x in self._operation.labels if not has_labels(inventory.names, [x])]:
             return no_label(missing), WriteOutcome.REFUSED
         if reading.removed:
-            return "a person removed a label", WriteOutcome.REFUSED
+            return LABEL_REMOVED, WriteOutcome.REFUSED
         return None
 
     async def _refused_to_show(self, epoch: int, code: str) -> WriteResult:

@@ -14,7 +14,7 @@ from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exce
 with workflow.unsafe.imports_passed_through():
     from triage.contracts.approval import RefusalCode, Review, Verdict
     from triage.contracts.canonical import digest_of
-    from triage.contracts.failures import FailureClass
+    from triage.contracts.failures import LABEL_REMOVED, FailureClass
     from triage.contracts.intent import Intent, Proposal
     from triage.contracts.options import RunOptions, SignedApproval
     from triage.contracts.payloads import (
@@ -217,8 +217,7 @@ class Writer:
             return review(FailureClass.POLICY_BLOCK, reason, proposal)
         if shown.removed:
             self._note(operation, "blocked")
-            reason = "a person removed a label of this write from the issue"
-            return review(FailureClass.POLICY_BLOCK, reason, proposal)
+            return review(FailureClass.POLICY_BLOCK, LABEL_REMOVED, proposal)
         if shown.too_many:
             self._note(operation, "blocked")
             reason = "the issue would have more labels than it may"

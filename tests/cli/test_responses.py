@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from triage.cli.following import response_lines
-from triage.contracts.failures import FailureClass
+from triage.cli.following import BY_HAND, response_lines
+from triage.contracts.failures import LABEL_REMOVED, FailureClass
 from triage.contracts.response import Status, TriageResponse
 
 CONTINUE = "continue    once that is settled: triage resume 'a run'"
 
 
-@pytest.mark.parametrize("failure", [None, *FailureClass])
-def test_a_run_that_can_go_on_says_how(failure: FailureClass | None) -> None:
-    """Whose write was stopped, rejected or not decided in time learns the command to continue."""
-    response = TriageResponse(
+def _response(failure: FailureClass | None, reason: str) -> TriageResponse:
+    return TriageResponse(
         run_id="1",
         request_id="R-1",
         status=Status.REVIEW_REQUIRED,
@@ -23,10 +21,24 @@ def test_a_run_that_can_go_on_says_how(failure: FailureClass | None) -> None:
         owner=None,
         evidence_ids=(),
         failure=failure,
-        reason="writes are stopped",
+        reason=reason,
         tool_sequence=(),
         retries=0,
         steps=2,
     )
+
+
+@pytest.mark.parametrize("failure", [None, *FailureClass])
+def test_a_run_that_can_go_on_says_how(failure: FailureClass | None) -> None:
+    """Whose write was stopped, rejected or not decided in time learns the command to continue."""
     expected = failure in {FailureClass.POLICY_BLOCK, FailureClass.APPROVAL_REQUIRED}
+    response = _response(failure, "writes are stopped")
     assert expected == (CONTINUE in response_lines(response, "a run"))
+
+
+def test_where_a_label_was_taken_off_no_run_is_offered() -> None:
+    """Another run would end the same way, so what helps is named, and `triage undo` with it."""
+    lines = response_lines(_response(FailureClass.POLICY_BLOCK, LABEL_REMOVED), "a run")
+    assert f"continue    {BY_HAND}" in lines
+    assert not any("triage resume" in line for line in lines)
+    assert any("'triage undo'" in line for line in lines)

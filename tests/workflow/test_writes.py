@@ -22,6 +22,7 @@ from tests.workflow.decisions import (
 )
 from tests.workflow.runs import outcome
 from tests.workflow.world import World, altered_world
+from triage.contracts.failures import LABEL_REMOVED
 from triage.contracts.response import Status
 from triage.policy.rules import Rules
 from triage.storage.schema import tracker_labels
@@ -114,7 +115,7 @@ async def test_what_a_person_took_off_is_not_proposed_again(world: World) -> Non
         run = await world.start(*script, mode="approve", context={"repository": first.id})
         response = await run.response()
         assert (REVIEW, "policy_block") == outcome(response)
-        assert "a person removed a label" in (response.reason or "")
+        assert LABEL_REMOVED in (response.reason or "")
         assert ["blocked"] == [state for _, _, state in await run.operation_states()]
     assert ("bug", "component:api") == response.labels
     assert ["added", "removed"] == [what for _, what, _ in await world.label_events(first)]

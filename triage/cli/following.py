@@ -17,7 +17,7 @@ from triage.cli.clients import ask, failed_attempts, find_run, has_worker
 from triage.cli.errors import CliError, RefusedError
 from triage.cli.output import Format, beside, put, put_json, say
 from triage.contracts import names
-from triage.contracts.failures import FAILURES, FailureClass
+from triage.contracts.failures import FAILURES, LABEL_REMOVED, FailureClass
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import StateView
 from triage.settings import Settings
@@ -27,6 +27,8 @@ LONGEST_PAUSE_SECONDS: Final = 2.0
 SILENCE_SECONDS: Final = 2.0
 CONTINUABLE: Final = frozenset({FailureClass.POLICY_BLOCK, FailureClass.APPROVAL_REQUIRED})
 """How runs end whose writes were stopped, rejected, not decided in time or not allowed."""
+
+BY_HAND: Final = "no run puts it back: do so by hand if it is wanted"
 
 QUERY_TIMEOUT: Final = timedelta(seconds=2)
 
@@ -165,7 +167,9 @@ def response_lines(response: TriageResponse, workflow_id: str) -> list[str]:
             f"fixed by    {info.owner}",
             f"next step   {info.next_step}",
         ]
-        if response.failure in CONTINUABLE:
+        if LABEL_REMOVED in (response.reason or ""):
+            lines.append(f"continue    {BY_HAND}")
+        elif response.failure in CONTINUABLE:
             command = f"triage resume {shlex.quote(workflow_id)}"
             lines.append(f"continue    once that is settled: {command}")
     return [*lines, f"steps       {response.steps}, of them retries {response.retries}"]

@@ -36,6 +36,12 @@ class FailureGroup(StrEnum):
     ORCHESTRATION_AND_STATE = "orchestration and state"
 
 
+LABEL_REMOVED: Final = (
+    "a label of this write was removed from the issue, by a person or by 'triage undo'"
+)
+"""Why a write is not made again: nothing that a run does puts such a label back."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailureInfo:
     """What a reader of a failed run needs: its group, who fixes it and the first thing to do."""
