@@ -124,7 +124,7 @@ _KNOWN: Final[dict[str, Callable[[BaseException], CliError]]] = {
     "triage.evaluation.fixture.FixtureError": _told(InputError),
     "triage.evaluation.investigate.RunFailed": _told(RefusedError),
     "triage.models.factory.UnknownModel": _told(InputError),
-    "triage.policy.rules_file.RulesFileError": _told(
+    "triage.policy.rules_findings.RulesFileError": _told(
         InputError, "'triage policy check' tells more of a rules file"
     ),
     "triage.signing.keys.SigningError": _told(InputError),
