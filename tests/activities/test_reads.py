@@ -248,7 +248,7 @@ LOOKUPS: list[tuple[str, dict[str, JsonValue], str, dict[str, JsonValue]]] = [
         "search_triage_policy",
         {"topic": "security"},
         "policy-security",
-        {"owner": "security-team", "route": "security_review", "review_required": True},
+        {"owner": "security-team", "route": "security_review", "review": True},
     ),
     (
         "search_triage_policy",

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from triage.contracts.decision import FinalAnswer
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER
 from triage.contracts.payloads import EvidenceRef
-from triage.policy.tools import PATHS, REVIEW_REQUIRED
+from triage.policy.tools import PATHS, REVIEW
 
 _OWNERS: Final = ("owner", "owners")
 """Where a record names who owns something: the first of several stands in both."""
@@ -89,7 +89,7 @@ def _wants_review(answer: FinalAnswer, evidence: Iterable[EvidenceRef]) -> bool:
     return any(
         item.id in answer.evidence_ids or answer.route in _names(item.facts.get("route"))
         for item in evidence
-        if item.facts.get(REVIEW_REQUIRED)
+        if item.facts.get(REVIEW)
     )
 
 

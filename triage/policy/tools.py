@@ -34,8 +34,8 @@ MAX_LIST_ITEMS: Final = 100
 MAX_LOCAL_TIMEOUT_MS: Final = 1_000
 """A local read holds up a workflow task, which has ten seconds for all that it does."""
 FACT_NAMES: Final[tuple[str, ...]] = ("owner", "owners", "route", "allowed_labels")
-REVIEW_REQUIRED: Final = "review_required"
-"""A fact only where it is so: a policy that wants a person to decide."""
+REVIEW: Final = "review"
+"""A fact only where it is so: a policy that wants a person to decide. Each history holds it."""
 PATHS: Final = "paths"
 """A fact of an issue that was read: the paths that its text names, if it names any."""
 
@@ -267,8 +267,8 @@ def _normal(evidence_id: str, value: dict[str, JsonValue]) -> NormalResult:
     facts = {name: content[name] for name in FACT_NAMES if name in content}
     if not all(_is_bounded_fact(fact) for fact in facts.values()):
         raise ToolResultError(f"{', '.join(FACT_NAMES)} must be names or short lists of names")
-    if content.get(REVIEW_REQUIRED):
-        facts[REVIEW_REQUIRED] = True
+    if content.get("review_required"):
+        facts[REVIEW] = True
     return NormalResult(evidence_id=evidence_id, facts=facts, content=content)
 
 

@@ -20,7 +20,7 @@ from triage.policy.grounding import (
     is_cited,
 )
 from triage.policy.named_paths import NamedPaths
-from triage.policy.tools import FACT_NAMES, PATHS, REVIEW_REQUIRED
+from triage.policy.tools import FACT_NAMES, PATHS, REVIEW
 
 ROUTES = frozenset({"bug", "documentation", "feature", "security_review"})
 NAMED = NamedPaths.of("Export fails in src/export.py", "As in docs/a.md.", ["backend/api.py"])
@@ -208,7 +208,7 @@ def test_a_policy_that_wants_a_person_gets_one(
     """No answer rests on such a policy, and no route gets past it by citing another."""
     known = (
         _evidence("policy-security", {"route": "security_review", "owner": "backend-team",
-                                      REVIEW_REQUIRED: True}),
+                                      REVIEW: True}),
         _evidence("owners-api", API, "backend/api.py", LOOKUP),
         _evidence("owners-raised", {"owner": "backend-team", "allowed_labels": ["security_review"]},
                   "backend/api.py", LOOKUP),

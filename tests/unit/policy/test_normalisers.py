@@ -42,8 +42,8 @@ def test_a_lookup_keeps_its_own_evidence_id() -> None:
 @pytest.mark.parametrize(
     ("wanted", "facts"),
     [
-        (True, {"route": "feature", "review_required": True}),
-        ("yes", {"route": "feature", "review_required": True}),
+        (True, {"route": "feature", "review": True}),
+        ("yes", {"route": "feature", "review": True}),
         (False, {"route": "feature"}),
         (None, {"route": "feature"}),
     ],
