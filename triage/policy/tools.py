@@ -31,7 +31,7 @@ from triage.policy.tool_shapes import is_name, misshapen
 
 MAX_RESULT_BYTES: Final = 16_384
 MAX_LIST_ITEMS: Final = 100
-MAX_LOCAL_TIMEOUT_MS: Final = 1_000
+MAX_LOCAL_TIMEOUT_MS: Final = 2_000
 """A local read holds up a workflow task, which has ten seconds for all that it does."""
 FACT_NAMES: Final[tuple[str, ...]] = ("owner", "owners", "route", "allowed_labels")
 REVIEW: Final = "review"

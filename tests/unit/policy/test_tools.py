@@ -72,7 +72,7 @@ BAD_SPECS = {
     "a write without idempotency": replace(WRITE, idempotency=False),
     "a write that is retried": replace(WRITE, retry=LOCAL_READ),
     "a local write": replace(WRITE, local=True),
-    "a local read that may take long": replace(READ, local=True, timeout_ms=1_001),
+    "a local read that may take long": replace(READ, local=True, timeout_ms=2_001),
 }
 TOOLS = {spec.name: spec.snapshot() for spec in BUILTIN_TOOLS}
 
