@@ -69,6 +69,15 @@ def test_check_names_each_mistake_with_line_and_hint(typed: Typed) -> None:
     ) == answer.out
 
 
+def test_check_tells_a_few_of_thousands_of_mistakes(typed: Typed) -> None:
+    """What scrolls by helps nobody, and the number is not made up."""
+    many = "".join(f"[x{number}]\n" for number in range(3_000))
+    answer = typed("policy", "check", _write(typed, many, "rules.toml"))
+    assert 1 == answer.status
+    assert answer.out.endswith("rules.toml: cannot be used: more than 50 mistakes\n")
+    assert "the file: has 2,950 more\n" in answer.out
+
+
 def test_check_answers_programs(typed: Typed) -> None:
     """The same as one JSON document, for a file that is wrong and for one that waits."""
     wrong = typed("policy", "check", _write(typed, WRONG, "wrong.toml"), "--format", "json")

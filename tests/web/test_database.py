@@ -12,20 +12,18 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.web.hooks import Hook, an_event, encoded, headers_for
+from triage.storage.engine import Store
 
 
 @asynccontextmanager
 async def _held(hook: Hook) -> AsyncIterator[None]:
     """Keep everybody from writing, as a process that hangs in a transaction would."""
-    engine = create_async_engine(hook.store.address.url, isolation_level="AUTOCOMMIT")
-    first = "BEGIN IMMEDIATE" if hook.store.is_sqlite else "BEGIN"
-    async with engine.connect() as connection:
-        await connection.execute(text(first))
+    other = await Store.open(hook.store.address.url.render_as_string(hide_password=False))
+    async with other.write() as connection:
         if not hook.store.is_sqlite:
             await connection.execute(text("LOCK TABLE deliveries IN ACCESS EXCLUSIVE MODE"))
         yield
-        await connection.execute(text("ROLLBACK"))
-    await engine.dispose()
+    await other.close()
 
 
 async def test_a_database_that_does_not_answer_is_503_in_time(hook: Hook) -> None:

@@ -31,6 +31,7 @@ from triage.cli.policy_words import (
 from triage.cli.running import run
 from triage.cli.text import wrap
 from triage.policy.rules_file import RuleFinding, RulesFileError
+from triage.policy.rules_findings import MAX_FINDINGS
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.rules_place import RulesPlace
 from triage.settings import Settings, load_settings
@@ -86,7 +87,9 @@ def _put_wrong(place: RulesPlace, error: RulesFileError, format_: Format) -> Non
         put_json({"file": str(place.path), "usable": False, "findings": listed})
         return
     put(*_finding_lines(found), *_finding_lines(error.warnings))
-    mistakes = f"{len(found)} mistake{'' if len(found) == 1 else 's'}"
+    few = len(found) <= MAX_FINDINGS
+    number = str(len(found)) if few else f"more than {MAX_FINDINGS}"
+    mistakes = f"{number} mistake{'' if number == '1' else 's'}"
     warnings = f", beside {len(error.warnings)} that may be meant" if error.warnings else ""
     put(f"{place.path}: cannot be used: {mistakes}{warnings}")
 
