@@ -98,7 +98,7 @@ async def test_an_answer_comes_back_as_it_is(asking: Asking) -> None:
     assert {"outcome", "decision"} == found.model_fields_set
 
 
-@pytest.mark.parametrize("tokens", [12, -(10**9), 10**400])
+@pytest.mark.parametrize("tokens", [12, -(10**9), 10**400], ids=["some", "less", "endless"])
 async def test_a_model_that_costs_nothing_charges_nothing(asking: Asking, tokens: int) -> None:
     """Nothing that it says of costs and attempts changes what a run has spent."""
 

@@ -68,6 +68,7 @@ def test_a_file_holds_both_tables(tmp_path: Path) -> None:
         "[thresholds.mean]\nright = 1",
         "[thresholds.min]\nright = true",
         "no TOML",
+        "a = " + "[" * 5_000,
         None,
     ],
 )

@@ -161,6 +161,14 @@ def test_a_broken_file_is_refused(bot: str, data: bytes) -> None:
         list(bot_uses("file", _bot(bot), data))
 
 
+@pytest.mark.parametrize("value", ["9" * 5_000, "[" * 5_000], ids=["digits", "nesting"])
+def test_a_file_that_asks_too_much_is_refused(value: str) -> None:
+    """A repository's file may hold anything: it is refused as one that is not TOML."""
+    bot = next(bot for bot in BOTS if bot.form == "toml")
+    with pytest.raises(NotYamlError):
+        list(bot_uses("file", bot, f"a = {value}\n".encode()))
+
+
 PATTERNS = {
     "^deploy$": (Match.EXACT, "deploy"),
     "^deploy/": (Match.PREFIX, "deploy/"),

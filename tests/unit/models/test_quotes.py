@@ -92,6 +92,7 @@ BAD: Final = [
     "version = 1",
     'version = "1"\n[openai]\nm = { input = -1, output = 0 }',
     "[",
+    "a = " + "[" * 5_000,
     "\xff",
 ]
 
