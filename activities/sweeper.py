@@ -41,7 +41,9 @@ from triage.trackers.undo_plan import UNDOES
 RUN_OVER: Final = "its run is over"
 ABSENT: Final = f"{RUN_OVER}, and not all of its labels are on the issue"
 BEGUN: Final = f"{RUN_OVER}, {LEFT_BEHIND}"
-UNREADABLE: Final = "its run is over, and the issue cannot be read"
+UNREADABLE: Final = f"{RUN_OVER}, and the issue cannot be read"
+CUT_SHORT: Final = "its command ended without an answer"
+NOT_UNDONE: Final = f"{CUT_SHORT}, and it took none of its labels off"
 
 _S = OperationState
 _OVER: Final = frozenset(
@@ -205,7 +207,7 @@ class Sweeper:
         if record.state is _S.RESERVED:
             return await self._give_up(record)
         if record.state is _S.DISPATCHED and not await self._ledger.mark_unknown(
-            key, epoch, RUN_OVER
+            key, epoch, _worded(RUN_OVER, record)
         ):
             return Outcome.LOST
         return await self._read(record)
@@ -214,7 +216,7 @@ class Sweeper:
         """Close a reserved write, unless an earlier attempt may have done a part of it."""
         key, epoch = record.operation_key, record.epoch
         if not record.dispatches:
-            moved = await self._ledger.cancel(key, epoch, RUN_OVER)
+            moved = await self._ledger.cancel(key, epoch, _worded(RUN_OVER, record))
             return Outcome.CANCELLED if moved else Outcome.LOST
         try:
             is_begun = await self._read_back.is_begun(record)
@@ -223,13 +225,14 @@ class Sweeper:
         except (TrackerTimeout, TrackerUnavailable):
             return Outcome.WAITS
         if is_begun:
-            moved = await self._ledger.attention(key, BEGUN, OWNER, epoch=epoch)
+            moved = await self._ledger.attention(key, _worded(BEGUN, record), OWNER, epoch=epoch)
             return Outcome.BEGUN if moved else Outcome.LOST
-        moved = await self._ledger.cancel(key, epoch, RUN_OVER)
+        moved = await self._ledger.cancel(key, epoch, _worded(RUN_OVER, record))
         return Outcome.CANCELLED if moved else Outcome.LOST
 
     async def _read(self, record: OperationRecord) -> Outcome:
-        closing = Closing(reason=ABSENT, owner=OWNER, attention=True)
+        absent = NOT_UNDONE if record.operation_type == UNDOES else ABSENT
+        closing = Closing(reason=absent, owner=OWNER, attention=True)
         reach(Point.SWEEP_BEFORE_READ)
         try:
             return _outcome_of(await self._read_back.settle(record, closing))
@@ -244,7 +247,8 @@ class Sweeper:
             now = await self._services.store.now(connection)
         if left(record, now, self._ledger.timings) > 0:
             return Outcome.WAITS
-        moved = await self._ledger.attention(record.operation_key, UNREADABLE, OWNER)
+        why = _worded(UNREADABLE, record)
+        moved = await self._ledger.attention(record.operation_key, why, OWNER)
         return Outcome.UNREADABLE if moved else Outcome.LOST
 
     async def _lives(self, record: OperationRecord) -> bool:
@@ -292,9 +296,16 @@ async def _keep_sweeping(sweeper: Sweeper, period_seconds: float) -> None:
             _log.debug("swept", extra={"outcome": outcome.value, "count": count})
 
 
+def _worded(reason: str, record: OperationRecord) -> str:
+    """Say it of a command where there was no run."""
+    return reason.replace(RUN_OVER, CUT_SHORT) if record.operation_type == UNDOES else reason
+
+
 def _outcome_of(moved: Moved) -> Outcome:
     if moved.code is MoveCode.TOO_EARLY:
         return Outcome.WAITS
     if not moved:
         return Outcome.LOST
+    if moved.state is _S.ATTENTION:
+        return Outcome.BEGUN
     return Outcome.APPLIED if moved.state is _S.RECONCILED_APPLIED else Outcome.ABSENT

@@ -18,8 +18,11 @@ from triage.storage.approvals import ApprovalSource
 from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
 from triage.storage.operations import Reserved
+from triage.storage.switches import Switches
 from triage.storage.transitions import OperationState as S
+from triage.trackers.abilities import OwnWrite
 from triage.trackers.local import LocalTracker
+from triage.trackers.undo import Undo, undo_row
 
 KEY = "op_1"
 TRUSTS = {"TRIAGE_LOCAL_TRUST": "true"}
@@ -163,3 +166,48 @@ def test_the_rules_of_now_say_who_may() -> None:
     named = BUILTIN_RULES.model_copy(update={"approvers": ("Ann",)})
     assert why_not("ANN", "eve", named) is None
     assert "the rules name others as approvers" == why_not("bob", "eve", named)
+
+
+async def _half_undone(store: Store) -> None:
+    """An undo that took one of two labels off, and needs a person."""
+    tracker, ledger = LocalTracker(store), Ledger(store)
+    undo = Undo(ledger, Switches(store), {"local": tracker})
+    record = await ledger.get(KEY)
+    assert record is not None
+    row = undo_row(await undo.plan(record), 1)
+    claimed = await ledger.reserve(row, approval(row))
+    assert isinstance(claimed, Reserved)
+    assert await ledger.dispatch(row.operation_key, claimed.epoch)
+    own = OwnWrite(operation_key=KEY, since=record.created_at)
+    key = row.operation_key
+    await tracker.remove_own_label("local", "1", "bug", own, operation_key=key)
+    assert await ledger.mark_unknown(key, claimed.epoch)
+    assert await ledger.attention(key, "stopped, and a part of it is undone", "operations")
+
+
+def test_half_an_undo_is_told_as_that_and_the_rest_can_be_undone(
+    typed: Typed, tmp_path: Path
+) -> None:
+    """Undo names the command that settles it; that tells a part as a part; and undo goes on."""
+    in_store(tmp_path, _half_undone)
+    [key] = {row["operation_key"] for row in typed("operations", "--format", "json").json()} - {KEY}
+    again = _undo(typed)
+    assert (1, True) == (again.status, f"'triage operations reconcile {key}'" in again.err)
+    early = typed("operations", "reconcile", key)
+    assert (1, True) == (early.status, "not all of its labels were taken off" in early.err)
+    waits_not = {"TRIAGE_QUIET_PERIOD_SECONDS": "0.001"}
+    told = typed("operations", "reconcile", key, "--as", "ann", env=waits_not)
+    assert (0, True) == (told.status, "was done in part" in told.out)
+    assert 0 == _undo(typed, "--yes").status
+    assert ["vip"] == _labels(typed)
+
+
+def test_an_undo_cannot_be_undone(typed: Typed) -> None:
+    """It says so, and sends nobody to look for a service."""
+    key = _undo(typed, "--yes", "--format", "json").json()["operation_key"]
+    answer = typed("undo", key, "--as", "ann", env=TRUSTS)
+    assert (1, True, False) == (
+        answer.status,
+        "it is an undo itself" in answer.err,
+        "doctor" in answer.err,
+    )

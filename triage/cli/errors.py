@@ -132,6 +132,7 @@ _KNOWN: Final[dict[str, Callable[[BaseException], CliError]]] = {
     "triage.storage.errors.StorageMisconfigured": _told(UnreachableError, _DOCTOR),
     "triage.storage.errors.StorageError": _told(RefusedError),
     "triage.trackers.base.TrackerRefused": _told(RefusedError),
+    "triage.trackers.undo_plan.CannotUndo": _told(RefusedError),
     "triage.trackers.base.TrackerError": _told(UnreachableError, _DOCTOR),
     "temporalio.service.RPCError": _rpc,
 }

@@ -6,6 +6,7 @@ failed or was given up there is nothing to find: that somebody has looked is all
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from triage.cli.errors import RefusedError
@@ -20,9 +21,12 @@ from triage.storage.operations import MoveCode, Moved, OperationRecord
 from triage.storage.transitions import OperationState
 from triage.trackers.factory import open_trackers
 from triage.trackers.read_back import ReadBack
+from triage.trackers.undo_plan import UNDOES
+from triage.trackers.undo_reading import is_partly_done
 
 READABLE: Final = frozenset({OperationState.ATTENTION, OperationState.RECONCILED_ABSENT})
 ABSENT: Final = "a person had it read back: its labels are not on the issue"
+UNDO_ABSENT: Final = "a person had it read back: it took none of its labels off"
 
 
 def reconcile(key: str, by: str | None, format_: Format) -> None:
@@ -33,29 +37,55 @@ def reconcile(key: str, by: str | None, format_: Format) -> None:
         TrackerError: the issue cannot be read; nothing was recorded.
         StorageError: the database cannot be used.
     """
-    moved = run(_reconcile(key, who(by), load_settings()))
-    state = _recorded(moved)
-    is_there = state is OperationState.RECONCILED_APPLIED
+    found = run(_reconcile(key, who(by), load_settings()))
     if format_ is Format.JSON:
-        found = None if state in OVER else "present" if is_there else "absent"
-        put_json({"operation_key": key, "found": found, "state": state.value})
-    elif state in OVER:
-        put(f"{key} is {state.value}: noted that you have looked; nothing was read or sent")
-    elif is_there:
-        put(f"{key} is done: its labels were seen on the issue, and it has a receipt now")
+        put_json({"operation_key": key, "found": found.what, "state": found.state.value})
     else:
-        put(f"{key} did not happen: its labels are not on the issue, and nothing was sent")
+        put(f"{key} {found.told}")
 
 
-async def _reconcile(key: str, by: str, settings: Settings) -> Moved:
+@dataclass(frozen=True)
+class _Found:
+    """What was recorded: `what` is None where nothing was looked for."""
+
+    what: str | None
+    state: OperationState
+    told: str
+
+
+async def _reconcile(key: str, by: str, settings: Settings) -> _Found:
     async with open_store(create=False) as store:
         ledger = Ledger(store, quiet_period_seconds=settings.quiet_period_seconds)
         record = _checked(key, await ledger.get(key))
         if record.state in OVER:
-            return await acknowledge(store, key, by)
-        closing = Closing(reason=ABSENT, owner=by, attention=False)
+            state = _recorded(record, await acknowledge(store, key, by))
+            told = f"is {state.value}: noted that you have looked; nothing was read or sent"
+            return _Found(None, state, told)
+        closing = Closing(reason=_absent(record), owner=by, attention=False)
         read_back = ReadBack(store, ledger, open_trackers(settings, store))
-        return await read_back.settle(record, closing)
+        state = _recorded(record, await read_back.settle(record, closing))
+        return _found(await ledger.get(key) or record, state)
+
+
+def _absent(record: OperationRecord) -> str:
+    return UNDO_ABSENT if record.operation_type == UNDOES else ABSENT
+
+
+def _found(record: OperationRecord, state: OperationState) -> _Found:
+    is_there = state is OperationState.RECONCILED_APPLIED
+    is_undo = record.operation_type == UNDOES
+    if is_there and is_partly_done(record):
+        told = "was done in part: its receipt says what it took off, 'triage undo' takes the rest"
+        return _Found("partly", state, told)
+    if is_there and is_undo:
+        told = "is done: its labels are off the issue, and its receipt says which it took off"
+    elif is_there:
+        told = "is done: its labels were seen on the issue, and it has a receipt now"
+    elif is_undo:
+        told = "did not happen: it took none of its labels off, and nothing was sent"
+    else:
+        told = "did not happen: its labels are not on the issue, and nothing was sent"
+    return _Found("present" if is_there else "absent", state, told)
 
 
 def _checked(key: str, record: OperationRecord | None) -> OperationRecord:
@@ -71,11 +101,15 @@ def _checked(key: str, record: OperationRecord | None) -> OperationRecord:
     return record
 
 
-def _recorded(moved: Moved) -> OperationState:
+def _recorded(record: OperationRecord, moved: Moved) -> OperationState:
     if moved.code is MoveCode.TOO_EARLY:
         seconds = max(1, round(moved.retry_after_seconds))
+        is_undo = record.operation_type == UNDOES
+        seen = (
+            "not all of its labels were taken off" if is_undo else "its labels are not on the issue"
+        )
         raise RefusedError(
-            f"its labels are not on the issue, which proves nothing for another {seconds} s",
+            f"{seen}, which proves nothing for another {seconds} s",
             "the quiet period is not over: it may still happen; ask again then",
         )
     if not moved or moved.state is None:

@@ -29,6 +29,7 @@ from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
 from triage.storage.operations import OperationRecord
 from triage.storage.switches import Switches
+from triage.storage.transitions import OperationState
 from triage.trackers.factory import open_trackers
 from triage.trackers.undo import Ending, Undo, Undone, undo_row
 from triage.trackers.undo_plan import APPLIED, UndoPlan, target_of
@@ -37,11 +38,12 @@ YES: Final = "yes"
 CALLS_A_LEASE: Final = 3
 NOTHING_DONE: Final = "nothing was done"
 HOW_TO: Final = f"{NOTHING_DONE}: --yes does it"
+_BY_READING: Final = "'triage operations' shows it; a worker settles it by reading the issue"
 _WHY: Final = {
     Ending.CHANGED: "look again: 'triage undo' shows what is there now",
     Ending.REFUSED: "nothing was done",
-    Ending.IN_DOUBT: "'triage operations' shows it; a worker settles it by reading the issue",
-    Ending.UNKNOWN: "'triage operations' shows it; a worker settles it by reading the issue",
+    Ending.IN_DOUBT: _BY_READING,
+    Ending.UNKNOWN: f"{_BY_READING}, or once a person is asked 'triage operations reconcile' does",
 }
 
 
@@ -148,7 +150,9 @@ async def _found(ledger: Ledger, given: Given) -> OperationRecord:
 def _done(standing: OperationRecord) -> OperationRecord:
     if standing.state not in APPLIED:
         message = f"an earlier undo of it, {standing.operation_key}, is {standing.state.value}"
-        raise RefusedError(message, _WHY[Ending.IN_DOUBT])
+        by_person = f"'triage operations reconcile {standing.operation_key}' reads and settles it"
+        asked = standing.state is OperationState.ATTENTION
+        raise RefusedError(message, by_person if asked else _WHY[Ending.IN_DOUBT])
     return standing
 
 

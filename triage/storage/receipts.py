@@ -12,7 +12,14 @@ from typing import Any, Final, Literal
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.storage.schema import MAX_RECEIPT_BYTES
 
-How = Literal["applied_by_us", "already_present", "readback", "removed_by_person", "taken_off"]
+How = Literal[
+    "applied_by_us",
+    "already_present",
+    "readback",
+    "removed_by_person",
+    "taken_off",
+    "partly_taken_off",
+]
 _SHRINKABLE: Final = ("before", "after", "labels")
 
 
@@ -27,7 +34,7 @@ class Receipt:
         epoch: under which it was sent, or read back.
         digest: the ledger's digest of the operation.
         issue: the issue's number.
-        labels: what was to be added.
+        labels: what was to be added; of an undo, what it took off itself.
         how: how the effect was seen.
         before: the issue's labels before, where they were looked at.
         after: the issue's labels when the effect was seen.

@@ -20,7 +20,7 @@ from triage.trackers.base import (
     TrackerTimeout,
 )
 
-Effect = Literal["readback", "removed_by_person", "taken_off"]
+Effect = Literal["readback", "removed_by_person"]
 Found = TypeVar("Found")
 
 
@@ -36,11 +36,6 @@ class Reading:
     def removed(self) -> bool:
         """Whether a person took one of the labels off."""
         return LabelPresence.REMOVED_BY_PERSON in self.places
-
-    @property
-    def is_off(self) -> bool:
-        """Whether none of the labels is on the issue: what an undo of them comes to."""
-        return LabelPresence.PRESENT not in self.places
 
     @property
     def missing(self) -> tuple[str, ...]:

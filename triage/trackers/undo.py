@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 from typing import Final, TypeVar
 
 from triage.contracts.canonical import canonical_json, digest_of, short_hash
@@ -46,15 +47,14 @@ from triage.trackers.undo_plan import (
     target_of,
     undoing_tracker,
 )
+from triage.trackers.undo_reading import is_partly_done
 
 Found = TypeVar("Found")
 
-MAX_UNDOS: Final = 50
-"""So often one write may be tried to be undone, if each time nothing was done."""
 OWNER: Final = "operations"
 _S = OperationState
 _OVER: Final = frozenset({_S.FAILED, _S.CANCELLED, _S.RECONCILED_ABSENT})
-"""Nothing was taken off, so it may be tried anew."""
+"""Nothing was taken off, so it may be tried anew; so may the rest of one that was done in part."""
 
 
 class Ending(StrEnum):
@@ -136,11 +136,11 @@ class Undo:
 
     async def latest(self, record: OperationRecord) -> tuple[int, OperationRecord | None]:
         """Return which attempt an undo of a write would be, and the one that stands if any does."""
-        for attempt in range(1, MAX_UNDOS + 1):
+        for attempt in count(1):
             found = await self.ledger.get(undo_key(record, attempt))
-            if found is None or found.state not in _OVER:
+            if found is None or not (found.state in _OVER or is_partly_done(found)):
                 return attempt, found
-        return MAX_UNDOS, found
+        raise AssertionError("it counts for ever")
 
     async def carry_out(
         self, plan: UndoPlan, row: OperationRow, approval: ApprovalRow, approvals: int = 1

@@ -113,6 +113,8 @@ def undoing_tracker(record: OperationRecord, trackers: Mapping[str, Tracker]) ->
     Raises:
         CannotUndo: it was not, or that tracker cannot undo or is not set up here.
     """
+    if record.operation_type == UNDOES:
+        raise CannotUndo("it is an undo itself: whoever wants its labels puts them on by hand")
     if record.operation_type != ADDS or record.state not in APPLIED:
         raise CannotUndo(f"the write is {record.state.value}: there is nothing to undo")
     tracker = trackers.get(target_of(record)[0])

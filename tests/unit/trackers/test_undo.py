@@ -29,13 +29,15 @@ from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
 from triage.storage.leftovers import Closing
 from triage.storage.migrate import upgrade
-from triage.storage.operations import OperationRecord, OperationRow, Reserved
+from triage.storage.operations import MoveCode, OperationRecord, OperationRow, Reserved
 from triage.storage.switches import Switches
 from triage.storage.transitions import OperationState as S
+from triage.trackers.abilities import Removal
 from triage.trackers.base import Tracker
-from triage.trackers.read_back import ReadBack
+from triage.trackers.read_back import HALF_UNDONE, ReadBack
 from triage.trackers.undo import Ending, Undo, Undone, undo_key, undo_row
-from triage.trackers.undo_plan import CannotUndo, Fate, UndoPlan
+from triage.trackers.undo_plan import CannotUndo, Fate, UndoPlan, own_write, undoing_tracker
+from triage.trackers.undo_reading import PARTLY
 
 DELETE: dict[str, Any] = {"method": "DELETE", "path": r"/labels/[^/]+$"}
 
@@ -274,3 +276,90 @@ async def test_a_later_act_of_our_account_is_not_the_write_s(far: tuple[Bench, G
     await end.control.act(Action.LABELED, end.repository, NUMBER, label="bug", by=TOKEN)
     hour = replace(record, updated_at=record.updated_at.replace(year=2020))
     assert Fate.NOT_OURS is (await bench.undo.plan(hour)).fates["bug"]
+
+
+async def _cut_short(bench: Bench, *taken: str) -> OperationRecord:
+    """Leave an undo of two labels that was killed after it had taken some of them off."""
+    record = await bench.write()
+    row = undo_row(await bench.undo.plan(record), 1)
+    claimed = await bench.ledger.reserve(row, approval(row))
+    assert isinstance(claimed, Reserved)
+    key = row.operation_key
+    assert await bench.ledger.dispatch(key, claimed.epoch)
+    for label in taken:
+        own = own_write(record)
+        tracker = undoing_tracker(record, bench.trackers)
+        done = await tracker.remove_own_label(
+            bench.end.repository, NUMBER, label, own, operation_key=key
+        )
+        assert Removal.REMOVED is done
+    assert await bench.ledger.mark_unknown(key, claimed.epoch)
+    return await bench.record(key)
+
+
+async def _settled(bench: Bench, row: OperationRecord, *, by_person: bool) -> OperationRecord:
+    closing = Closing(reason="read", owner="ann", attention=not by_person)
+    assert await ReadBack(bench.store, bench.ledger, bench.trackers).settle(row, closing)
+    assert [] == await verify(bench.store)
+    return await bench.record(row.operation_key)
+
+
+async def test_an_undo_cut_short_is_never_absent(bench: Bench) -> None:
+    """A worker asks a person, who ends it as done in part; the rest may then be undone, too."""
+    row = await _cut_short(bench, "bug")
+    asked = await _settled(bench, row, by_person=False)
+    assert (S.ATTENTION, HALF_UNDONE) == (asked.state, asked.reason)
+    ended = await _settled(bench, asked, by_person=True)
+    receipt = json.loads(ended.receipt or b"")
+    assert (S.RECONCILED_APPLIED, PARTLY, ["bug"]) == (
+        ended.state,
+        receipt["how"],
+        receipt["labels"],
+    )
+    record = await bench.record("op_1")
+    assert (2, None) == await bench.undo.latest(record)
+    assert Ending.DONE is (await bench.take_back(await bench.undo.plan(record), 2)).ending
+    assert set() == await bench.labels()
+
+
+async def test_an_undo_is_not_credited_with_what_a_person_took_off(bench: Bench) -> None:
+    """Its receipt names what its own events took off; without any it did nothing."""
+    row = await _cut_short(bench, "bug")
+    await bench.end.removes("component:api")
+    ended = await _settled(bench, row, by_person=True)
+    receipt = json.loads(ended.receipt or b"")
+    assert ("taken_off", ["bug"]) == (receipt["how"], receipt["labels"])
+
+
+async def test_an_undo_that_took_nothing_off_is_absent_whoever_did(bench: Bench) -> None:
+    """Labels that a person took off meanwhile are no effect of it."""
+    row = await _cut_short(bench)
+    await bench.end.removes("bug")
+    await bench.end.removes("component:api")
+    assert S.RECONCILED_ABSENT is (await _settled(bench, row, by_person=True)).state
+
+
+async def test_half_an_undo_says_nothing_before_the_quiet_period_is_over(bench: Bench) -> None:
+    """A request that is under way may still take the other label off."""
+    row = await _cut_short(bench, "bug")
+    patient = Ledger(bench.store, quiet_period_seconds=60)
+    closing = Closing(reason="read", owner="ann", attention=False)
+    moved = await ReadBack(bench.store, patient, bench.trackers).settle(row, closing)
+    assert (MoveCode.TOO_EARLY, row) == (moved.code, await bench.record(row.operation_key))
+
+
+async def test_undos_that_did_nothing_never_use_themselves_up(mine: Store) -> None:
+    """However many were given up, there is one more."""
+    end = LocalEnd(mine)
+    await end.open()
+    bench = Bench(end, mine, {"local": end.tracker})
+    record = await bench.write("bug")
+    plan = await bench.undo.plan(record)
+    for attempt in range(1, 61):
+        row = undo_row(plan, attempt)
+        claimed = await bench.ledger.reserve(row, approval(row))
+        assert isinstance(claimed, Reserved)
+        assert await bench.ledger.cancel(row.operation_key, claimed.epoch)
+    attempt, standing = await bench.undo.latest(record)
+    assert (61, None) == (attempt, standing)
+    assert Ending.DONE is (await bench.take_back(plan, attempt)).ending
