@@ -5,6 +5,7 @@ from __future__ import annotations
 from triage.cli.errors import InputError
 from triage.cli.reviewing import user_name
 from triage.contracts.canonical import clean_text
+from triage.contracts.logins import is_visible
 from triage.storage.switches import MAX_WORDS_CHARS
 
 
@@ -14,6 +15,8 @@ def who(given: str | None) -> str:
     Raises:
         InputError: it is blank or too long, or the system does not know one.
     """
+    if given is not None and not is_visible(given):
+        raise InputError("the name is blank")
     return user_name() if given is None else checked_words("name", given)
 
 

@@ -21,6 +21,7 @@ from triage.contracts.base import (
     explain,
 )
 from triage.contracts.canonical import canonical_json, clean
+from triage.contracts.logins import is_visible
 
 
 class Verdict(StrEnum):
@@ -99,6 +100,6 @@ def parse_review(value: JsonValue, verdict: Verdict | None) -> Review:
         review = Review.model_validate_json(canonical_json(clean(filled, "review")))
     except ValidationError as error:
         raise ContractError(explain(error, "review", Review)) from None
-    if not review.approver.strip():
+    if not is_visible(review.approver):
         raise ContractError("review.approver: must not be blank")
     return review
