@@ -85,9 +85,9 @@ class ApprovalActivities:
         row, voucher = _row(request, verified), _voucher(request, verified)
         reach(Point.VERIFY_BEFORE_RECORD)
         if not request.decides:
-            await self._approvals.note(row, request.tenant, voucher)
+            await self._approvals.note(row, request.tenant, voucher, key_id=verified.kid)
             return _accepted(verified, row)
-        stands = await self._approvals.record(row, request.tenant, voucher)
+        stands = await self._approvals.record(row, request.tenant, voucher, key_id=verified.kid)
         reach(Point.VERIFY_AFTER_RECORD)
         if stands is None:
             return Refusal(Detail.TOKEN_REPLAYED)

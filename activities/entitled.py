@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from activities.label_rows import operation_key
 from activities.services import Services
+from activities.signers import why_not_signed_now
 from triage.contracts.payloads import WriteRequest
 from triage.policy.rules import Rules
 from triage.storage.vouchers import Voucher, vouchers_of
@@ -24,12 +25,15 @@ async def why_not_entitled(
 ) -> str | None:
     """Say why a write must not rest on its approvers any more, or None if it may.
 
-    Approvals that a person's own key signed rest on the keyring, and are not asked about.
+    Each key that signed has to be in the keyring still; of those that signed with a key of their
+    own nothing more is asked.
 
     Raises:
         TrackerTimeout: nobody can say; try again.
         TrackerUnavailable: likewise.
     """
+    if (gone := await why_not_signed_now(services, request)) is not None:
+        return gone
     key = operation_key(request.scope, request.operation.operation_id)
     found = await vouchers_of(services.store, key, request.operation.version)
     if not found:

@@ -12,6 +12,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.approvals import ApprovalActivities
 from activities.entitled import NOBODY_KNOWS, NOT_ENTITLED
 from activities.label_rows import operation_key
+from activities.signers import KEY_GONE, NO_RING, why_not_signed_now
 from tests.activities.conftest import services_on
 from tests.activities.scripted_tracker import ScriptedTracker
 from tests.activities.writing import Writing
@@ -22,6 +23,7 @@ from triage.policy.rules import BUILTIN_RULES
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, new_key, signing_key
 from triage.signing.tokens import Statement, audience, sign, vouched_claims
+from triage.storage.approvals import Approvals
 from triage.storage.engine import Store
 from triage.storage.vouchers import Voucher, vouchers_of
 from triage.trackers.base import TrackerRefused, TrackerTimeout
@@ -108,7 +110,7 @@ async def desk(store: Store, tmp_path: Path) -> Desk:
     ring = KeyringFile(tmp_path / "keyring.json")
     ring.change(lambda _: Keyring.of([ENTRY]))
     tracker = KnowingTracker()
-    services = replace(services_on(store, tracker), local_trust=False)
+    services = replace(services_on(store, tracker), local_trust=False, keyring=ring)
     writing = Writing(tracker=tracker, services=services, store=store)
     digest = await services.pin_rules(BUILTIN_RULES)
     request = _under(writing.request(), digest)
@@ -201,3 +203,46 @@ async def test_a_barred_person_is_known_by_the_tracker_s_id(desk: Desk, tmp_path
     desk.ring.change(lambda ring: ring.with_key(alice))
     assert "barred_person" == await desk.approve(barred=("alice",))
     assert "same_person" == await desk.approve(subjects=("583231",))
+
+
+async def test_a_key_that_was_taken_out_approves_nothing_any_more(desk: Desk) -> None:
+    """Its line left the ring after it had signed: the write is not sent, and says why."""
+    assert "accepted" == await desk.approve()
+    desk.ring.change(lambda ring: ring.without(KEY.kid))
+    result = await desk.writing.carry(desk.request)
+    assert (WriteOutcome.REFUSED, KEY_GONE, 0) == (
+        result.outcome,
+        result.detail,
+        desk.tracker.calls,
+    )
+
+
+async def test_what_a_retired_key_signed_before_still_counts(desk: Desk) -> None:
+    """Retiring is for rotation: the key is still in the ring."""
+    assert "accepted" == await desk.approve()
+    desk.ring.change(lambda ring: ring.with_retired(KEY.kid, datetime.now(UTC)))
+    assert WriteOutcome.APPLIED is (await desk.writing.carry(desk.request)).outcome
+
+
+@pytest.mark.parametrize(("needed", "why"), [(1, None), (2, KEY_GONE)])
+async def test_of_several_signers_enough_keys_have_to_count(
+    desk: Desk, needed: int, why: str | None
+) -> None:
+    """One of two keys was taken out: that is too few where two have to sign."""
+    services = desk.writing.services
+    rules = BUILTIN_RULES.model_copy(update={"approvals_required": needed})
+    desk = replace(desk, request=_under(desk.request, await services.pin_rules(rules)))
+    assert "accepted" == await desk.approve()
+    key = operation_key(desk.request.scope, desk.request.operation.operation_id)
+    approvals = Approvals(desk.writing.store)
+    stands = await approvals.get(key, desk.request.operation.version)
+    assert stands is not None
+    await approvals.note(replace(stands, approver="another"), "default", key_id="taken-out")
+    assert why == await why_not_signed_now(services, desk.request)
+
+
+async def test_without_a_ring_no_signature_counts(desk: Desk) -> None:
+    """A worker that cannot read the keys does not take them for good."""
+    assert "accepted" == await desk.approve()
+    services = replace(desk.writing.services, keyring=KeyringFile(None))
+    assert NO_RING == await why_not_signed_now(services, desk.request)

@@ -102,9 +102,16 @@ class Approvals:
         self._store = store
 
     async def record(
-        self, row: ApprovalRow, tenant: str, voucher: Voucher | None = None
+        self,
+        row: ApprovalRow,
+        tenant: str,
+        voucher: Voucher | None = None,
+        *,
+        key_id: str | None = None,
     ) -> ApprovalRow | None:
         """Keep a decision, in a transaction of its own, with who was vouched for, if anybody was.
+
+        The trail has the `key_id` of a signed one, too: it has to count when the write is sent.
 
         Returns:
             The decision that stands, which may be an earlier one; None when the token was used for
@@ -112,16 +119,23 @@ class Approvals:
         """
         async with self._store.write() as connection:
             now = await self._store.now(connection)
-            stands = await keep_first(connection, row, tenant, now)
+            stands = await keep_first(connection, row, tenant, now, key_id=key_id)
             if stands is not None and (stands.verdict, stands.digest) == (row.verdict, row.digest):
                 await _keep_voucher(connection, voucher, tenant, now)
             return stands
 
-    async def note(self, row: ApprovalRow, tenant: str, voucher: Voucher | None = None) -> None:
+    async def note(
+        self,
+        row: ApprovalRow,
+        tenant: str,
+        voucher: Voucher | None = None,
+        *,
+        key_id: str | None = None,
+    ) -> None:
         """Put one approval of several on the audit trail: it allows nothing by itself."""
         async with self._store.write() as connection:
             now = await self._store.now(connection)
-            entry = _recorded(replace(row, decided_at=now), tenant, now)
+            entry = _recorded(replace(row, decided_at=now), tenant, now, key_id)
             await append(connection, replace(entry, kind="approval.counted"))
             await _keep_voucher(connection, voucher, tenant, now)
 
@@ -158,7 +172,12 @@ async def _keep_voucher(
 
 
 async def keep_first(
-    connection: AsyncConnection, row: ApprovalRow, tenant: str, now: datetime
+    connection: AsyncConnection,
+    row: ApprovalRow,
+    tenant: str,
+    now: datetime,
+    *,
+    key_id: str | None = None,
 ) -> ApprovalRow | None:
     """Do what `Approvals.record` does, in the caller's transaction."""
     new = replace(
@@ -170,7 +189,7 @@ async def keep_first(
     )
     values = {field.name: getattr(new, field.name) for field in fields(new)}
     if await insert_first(connection, approvals, values):
-        await append(connection, _recorded(new, tenant, now))
+        await append(connection, _recorded(new, tenant, now, key_id))
         return new
     return await find_approval(connection, row.operation_key, row.version)
 
@@ -253,7 +272,9 @@ def _to_row(found: RowMapping) -> ApprovalRow:
     return ApprovalRow(**values)
 
 
-def _recorded(row: ApprovalRow, tenant: str, now: datetime) -> AuditEntry:
+def _recorded(
+    row: ApprovalRow, tenant: str, now: datetime, key_id: str | None = None
+) -> AuditEntry:
     return AuditEntry(
         tenant=tenant,
         kind="approval.recorded",
@@ -267,6 +288,7 @@ def _recorded(row: ApprovalRow, tenant: str, now: datetime) -> AuditEntry:
             "verdict": row.verdict,
             "approver": row.approver,
             "source": row.source,
+            "key_id": key_id,
             "note_digest": row.note_digest,
             "expires_at": row.expires_at.isoformat() if row.expires_at else None,
         },

@@ -40,7 +40,18 @@ async def use_approvals(
 
 async def approvers_of(connection: AsyncConnection, stands: ApprovalRow) -> frozenset[str]:
     """Return who approved exactly what the decision that stands is about, by their stable ids."""
-    return frozenset(str(one["approver"]) for one in await _same_as(connection, stands))
+    return frozenset(await signers_of(connection, stands))
+
+
+async def signers_of(
+    connection: AsyncConnection, stands: ApprovalRow
+) -> Mapping[str, frozenset[str | None]]:
+    """Return them with the ids of the keys that signed; None where that is not on the trail."""
+    found: dict[str, frozenset[str | None]] = {}
+    for one in await _same_as(connection, stands):
+        who, key = str(one["approver"]), one.get("key_id")
+        found[who] = found.get(who, frozenset()) | {key if isinstance(key, str) else None}
+    return found
 
 
 async def consents_to(store: Store, decision: ApprovalRow) -> frozenset[str]:
