@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Stack, Triage, id_in, write_request
+from triage.cli.errors import InputError
+from triage.cli.replaying import _existing
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +54,13 @@ def test_files_that_are_not_there(triage: Triage, arguments: tuple[str, ...]) ->
     """A missing file is wrong usage: nothing is replayed."""
     answer = triage("replay", *arguments)
     assert (2, "") == (answer.status, answer.out)
+
+
+def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path) -> None:
+    """A folder or a device is there, so nobody is told that it is not."""
+    for file, told in ((tmp_path, "a folder"), (Path("/dev/null"), "no regular file")):
+        with pytest.raises(InputError, match=told):
+            _existing(file)
 
 
 def test_a_worker_in_the_current_folder_is_not_run(

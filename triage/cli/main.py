@@ -6,7 +6,9 @@ commands, loads a client, a database or a table printer; each command loads what
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
 import sys
 from typing import Annotated, Final
 
@@ -30,7 +32,7 @@ from triage.cli import (
     stack_commands,
     undo_command,
 )
-from triage.cli.errors import report
+from triage.cli.errors import UnreachableError, report
 from triage.cli.output import prepare_streams, put, say
 from triage.cli.running import leave
 
@@ -71,6 +73,7 @@ for commands in (
 ):
     commands.register(app)
 
+_NOT_WRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 _options: dict[str, bool] = {"debug": False}
 
 
@@ -119,8 +122,16 @@ def _status(arguments: list[str]) -> int:
     except BrokenPipeError:
         return 1
     except Exception as error:  # noqa: BLE001 - the boundary: every error ends here
-        return report(error, debug=_options["debug"])
+        return report(_told(error), debug=_options["debug"])
     return result if isinstance(result, int) else 0
+
+
+def _told(error: Exception) -> Exception:
+    """Give a name to what goes wrong with standard output, whoever wrote to it."""
+    if isinstance(error, OSError) and error.errno in _NOT_WRITABLE:
+        why = f"the answer cannot be written: {os.strerror(error.errno)}"
+        return UnreachableError(why, "look at where standard output goes, and at its disk")
+    return error
 
 
 def _misused(error: typer.TyperException) -> int:

@@ -7,10 +7,12 @@ A caller may therefore pass untrusted text, and must pass one line at a time.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, TextIO
 
 from triage.cli.text import fold, visible
@@ -52,7 +54,13 @@ class NumbersFormat(StrEnum):
 
 
 def prepare_streams() -> None:
-    """Make both streams able to print anything, whatever encoding the terminal has."""
+    """Make both streams able to print anything, whatever encoding the terminal has.
+
+    Who closed one of them does not want to see what goes there.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the process
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import stat
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -54,11 +55,13 @@ def replay(files: Sequence[Path], timeout_seconds: float, format_: Format) -> No
 
 def _existing(file: Path) -> Path:
     try:
-        found = file.is_file()
+        mode = file.stat().st_mode
     except (OSError, ValueError):
-        found = False
-    if not found:
-        raise InputError(f"{file}: there is no such file")
+        raise InputError(f"{file}: there is no such file, or it may not be looked at") from None
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{file}: this is a folder: name the histories in it, one by one")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{file}: this is no regular file: a history is one JSON file")
     return file.absolute()
 
 

@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine
-from typing import Any, Final, NoReturn, TypeVar
+from contextlib import suppress
+from typing import Any, Final, NoReturn, TextIO, TypeVar
 
 from triage.cli.errors import StoppedError
 from triage.leaving import end_leftovers
@@ -63,8 +64,17 @@ def leave(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):
             status = status or 1
+            _let_go(stream)
     if "temporalio" in sys.modules:
         os._exit(status)
     sys.exit(status)
+
+
+def _let_go(stream: TextIO) -> None:
+    """Let what a stream did not take go nowhere: the interpreter's end would try once more."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
