@@ -27,12 +27,16 @@ from triage.contracts.state import StateView
 from triage.storage.admission import Subject
 from triage.storage.backfills import Backfills, labels_we_wrote
 from triage.storage.engine import Store
-from triage.trackers.base import TrackerError, label_key
+from triage.trackers.base import TrackerError, TrackerUnavailable, label_key
 from triage.trackers.listing import Listed, ListedIssue, ListsIssues
 from triage.web.requests import request_of
 
 NEWEST_FIRST: Final = Listed(by="created", oldest_first=False, only_open=False)
 PREFIX: Final = "backfill-"
+MAX_PAGES: Final = 10_000
+"""A million issues and pull requests: a list that goes on after them has no end."""
+STALE_PAGES: Final = 10
+"""In a row and with known issues alone: what is opened meanwhile moves few to the next page."""
 UNUSABLE: Final = "unusable"
 PLATFORM: Final = "platform"
 _MINUTE: Final = 60.0
@@ -161,10 +165,8 @@ class Backfill:
     async def _issues(self, wanted: Wanted) -> AsyncIterator[ListedIssue]:
         """Yield the issues that are wanted, each once, newest first."""
         seen: set[str] = set()
-        following: Mapping[str, str] | None = None
-        while True:
-            page = await self.tracker.issue_page(wanted.repository, NEWEST_FIRST, following)
-            for issue in page.issues:
+        async for issues in self._pages(wanted.repository):
+            for issue in issues:
                 if wanted.since is not None and issue.created_at < wanted.since:
                     return
                 if issue.number in seen or _is_too_new(issue, wanted):
@@ -173,10 +175,25 @@ class Backfill:
                 yield issue
                 if len(seen) >= wanted.limit:
                     return
+
+    async def _pages(self, repository: str) -> AsyncIterator[tuple[ListedIssue, ...]]:
+        """Yield one page after the other; some hold pull requests alone, and thus no issue."""
+        met, asked, stale = set[str](), set[frozenset[tuple[str, str]]](), 0
+        following: Mapping[str, str] | None = None
+        for _ in range(MAX_PAGES):
+            page = await self.tracker.issue_page(repository, NEWEST_FIRST, following)
+            numbers = {issue.number for issue in page.issues}
+            stale = stale + 1 if numbers and numbers <= met else 0
+            met |= numbers
+            yield page.issues
             following = page.following
             if following is None:
                 return
+            if stale >= STALE_PAGES or frozenset(following.items()) in asked:
+                raise TrackerUnavailable("the pages lead in a circle", effect_possible=False)
+            asked.add(frozenset(following.items()))
             await asyncio.sleep(self.pace.page_pause_seconds)
+        raise TrackerUnavailable("the list has too many pages", effect_possible=False)
 
     async def _try(
         self, backfill_id: str, wanted: Wanted, repository_id: str, issue: ListedIssue
