@@ -35,11 +35,14 @@ from temporalio.worker import (
     WorkflowRunner,
 )
 
+from triage.bounded import read_at_most
 from triage.converter import data_converter
 from triage.sandbox import sandbox_for
 
 MIN_EVENTS: Final = 2
 LIMIT_SECONDS: Final = 60.0
+MAX_HISTORY_BYTES: Final = 268_435_456
+"""The server ends a run at 50 MiB, which JSON in base64 makes more of."""
 _PREFIX: Final = "EVENT_TYPE_"
 _CORE_MESSAGE: Final = re.compile(r'message: "((?:[^"\\]|\\.)*)"')
 
@@ -72,7 +75,7 @@ def read_history(path: Path) -> WorkflowHistory:
         HistoryError: the message says what is wrong with the file.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_at_most(path, MAX_HISTORY_BYTES).decode()
         numbers = [int(event["eventId"]) for event in json.loads(text)["events"]]
     except OSError:
         raise HistoryError("the file cannot be read") from None

@@ -12,11 +12,14 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
+from triage.bounded import read_at_most
 from triage.contracts.base import Contract, ContractError, Name, explain
 from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json
 from triage.contracts.failures import FailureClass
 from triage.contracts.request import parse_request
 from triage.evaluation.fixture import FixtureError, shown
+
+MAX_DATASET_BYTES: Final = 268_435_456
 
 SUFFIX: Final = ".jsonl"
 MAX_CASES: Final = 100_000
@@ -107,7 +110,7 @@ def read_dataset(path: Path) -> Dataset:
             line and the field.
     """
     try:
-        data = path.read_bytes()
+        data = read_at_most(path, MAX_DATASET_BYTES)
     except OSError as error:
         why = error.strerror or "unknown error"
         raise FixtureError(f"{shown(path)}: cannot be read ({why})") from None

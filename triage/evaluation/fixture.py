@@ -19,11 +19,13 @@ from typing import Final, NoReturn, TypeVar
 
 from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
+from triage.bounded import read_at_most
 from triage.contracts.base import MAX_NAME_CHARS, Contract, Name, clamp, explain
 from triage.contracts.canonical import canonical_json, clean_text
 from triage.contracts.options import MAX_STEPS_LIMIT, Count, RunOptions
 
 LABEL: Final = "SYNTHETIC EDUCATIONAL EXAMPLE — orchestration fixture only"
+MAX_FILE_BYTES: Final = 16_777_216
 DEFAULT_MAX_STEPS: Final = 3
 DEFAULT_MAX_MODEL_RETRIES: Final = 1
 
@@ -125,7 +127,11 @@ def read_document(path: Path) -> JsonValue:
     """
     try:
         return _tidy(
-            json.loads(path.read_bytes(), object_pairs_hook=_unique, parse_constant=_constant)
+            json.loads(
+                read_at_most(path, MAX_FILE_BYTES),
+                object_pairs_hook=_unique,
+                parse_constant=_constant,
+            )
         )
     except OSError as error:
         why = error.strerror or "unknown error"

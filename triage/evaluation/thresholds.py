@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from triage.evaluation.fixture import FixtureError, shown
+from triage.bounded import read_at_most
+from triage.evaluation.fixture import MAX_FILE_BYTES, FixtureError, shown
 from triage.evaluation.judging import Behaviour, Grade
 from triage.evaluation.summary import Summary
 from triage.policy.toml_text import toml_table
@@ -77,7 +78,7 @@ def read_thresholds(path: Path) -> tuple[Threshold, ...]:
         FixtureError: it cannot be read, or holds anything that is no threshold.
     """
     try:
-        value = toml_table(path.read_bytes().decode())
+        value = toml_table(read_at_most(path, MAX_FILE_BYTES).decode())
     except OSError as error:
         why = error.strerror or "unknown error"
         raise FixtureError(f"{shown(path)}: cannot be read ({why})") from None
