@@ -54,3 +54,11 @@ def test_a_long_line_is_folded_for_a_terminal_alone(
         [*first.split(), *" ".join(others).split()],
         all(other.startswith("    ") and len(other) <= 60 for other in others),
     )
+
+
+def test_headers_are_escaped_as_cells_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The labels of a confusion table are headers, and whoever wrote the file named them."""
+    put_table(("LABEL", "a\x1b[31m\u202eb"), [("x", "1")])
+    assert r"a\u{1b}[31m\u{202e}b" in capsys.readouterr().out

@@ -121,14 +121,17 @@ def beside(label: str, text: str) -> list[str]:
 
 
 def put_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; cells are plain text, never markup, and are never folded or cut.
+    """Print a table; headers and cells are plain text, never markup, and none is folded or cut.
 
     A column that is empty in every row is left out. Where the terminal is too narrow, each row
     is printed as lines of its own instead.
     """
     shown = [[visible(cell) for cell in row] for row in rows]
     kept = [at for at in range(len(headers)) if any(row[at] not in _EMPTY for row in shown)]
-    names, cells = [headers[at] for at in kept], [[row[at] for at in kept] for row in shown]
+    names, cells = (
+        [visible(headers[at]) for at in kept],
+        [[row[at] for at in kept] for row in shown],
+    )
     on_terminal = sys.stdout.isatty()
     if on_terminal and _width(names, cells) > shutil.get_terminal_size().columns:
         put(*_records(names, cells))
