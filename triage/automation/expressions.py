@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -239,4 +240,8 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return float(int(text, 0))
+        whole = int(text, 0)
+    try:
+        return float(whole)
+    except OverflowError:
+        return math.inf if whole > 0 else -math.inf

@@ -67,6 +67,7 @@ CASES: dict[str, tuple[str, set[tuple[Match, str]], bool, bool | None]] = {
     "one of two that may be": ("(vars.X || 'x') == 'y'", set(), False, None),
     "none or one that may be": ("(vars.X && '') == 'y'", set(), False, None),
     "a constant": ("false", set(), False, False),
+    "a huge number": (f"0x{300 * 'f'} > 1e308 && -0x{300 * 'f'} < -1e308", set(), False, None),
     "a number": ("0x10 == 16 && -1.5e3 < 2", set(), False, None),
     "a function's part": ("fromJSON(vars.X).y.z == 1", set(), False, None),
 }
