@@ -132,13 +132,16 @@ def _ways(rows: Rows) -> dict[str, list[Example]]:
 def _folds(issues: Sequence[IssueRow]) -> list[int]:
     """Return each issue's fold: labels and groups are spread evenly, and by content alone.
 
-    Equal texts come into one fold, whatever their labels.
+    Equal texts come into one fold, whatever their labels. What has fewer issues than there are
+    folds is no kind of its own: the issues of many small groups would all come into the first one.
     """
+    counts = Counter((row.label, row.group or "") for row in issues)
     fold_of: dict[str, int] = {}
     next_of: Counter[tuple[str, str]] = Counter()
     for row in issues:
         if row.key not in fold_of:
             kind = (row.label, row.group or "")
+            kind = kind if counts[kind] >= FOLDS else (row.label, "")
             fold_of[row.key] = next_of[kind] % FOLDS
             next_of[kind] += 1
     return [fold_of[row.key] for row in issues]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from triage.learning.rows import RowsError
 from triage.learning.telling import Row, telling
 from triage.models.learned_text import Block
 from triage.models.learned_weights import MAX_FEATURE_CHARS, UNIT, Layer
@@ -80,8 +81,11 @@ def teach(examples: Sequence[Example], labels: Sequence[str]) -> Taught:
         labels: all labels that occur, sorted.
 
     Raises:
+        RowsError: there is a label without an example.
         LearningUnavailable: the library is not installed.
     """
+    if {example.label for example in examples} != set(labels):
+        raise RowsError("the issues of a label have nearly all the texts of another one")
     table = _Table(_vocabulary(examples), examples)
     numbers, intercepts = _fitted(table, [example.label for example in examples], labels)
     return _layers(table, numbers, intercepts)

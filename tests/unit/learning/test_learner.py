@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 import pytest
 
@@ -123,3 +124,18 @@ def test_without_the_library_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(LearningUnavailable, match="scikit-learn"):
         _learned(rows_of(issues()))
+
+
+def test_issues_of_many_small_groups_are_held_out_evenly() -> None:
+    """Issues without text, each of a group of its own, teach little; they are no crash."""
+    rows = rows_of({"title": "", "label": f"l{n % 2}", "group": f"g{n}"} for n in range(10))
+    assert dict.fromkeys(range(FOLDS), 2) == Counter(_folds(rows.issues))
+    assert 10 == len(_learned(rows).answers)
+
+
+def test_a_label_that_is_held_out_as_a_whole_is_refused_in_words() -> None:
+    """Where all texts of a label are another label's, and in one fold, nothing tells it apart."""
+    rows = rows_of({"title": f"issue {n}", "label": "a"} for n in range(25))
+    first = [row for row, fold in zip(rows.issues, _folds(rows.issues), strict=True) if not fold]
+    with pytest.raises(RowsError, match="the texts of another"):
+        _learned(rows_of(map(vars, rows.issues), [{**vars(row), "label": "b"} for row in first]))
