@@ -6,6 +6,7 @@ unknown, and a list that may not be whole is no list.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Final, TypeVar
 
@@ -46,7 +47,7 @@ async def lookup_in_codeowners(
     except TrackerRefused as error:
         return _by_file(far, _unknown(path, error.code), "CODEOWNERS")
     try:
-        answer = fetched.owners.lookup(path)
+        answer = await asyncio.to_thread(fetched.owners.lookup, path)
     except BadPathError:
         return _by_file(far, _unknown(path, BAD_PATH), f"CODEOWNERS@{fetched.sha}")
     rule = rules.owners.get(path, rules.default_owner)

@@ -6,6 +6,7 @@ with no content for a file above 1 MB, and with "not found" for one that may not
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from typing import Final
@@ -59,7 +60,8 @@ async def _file(talk: Conversation, place: Place, path: str, sha: str) -> CodeOw
         if error.code == "repository_not_found":
             return None
         raise
-    return _owners(reply.value)
+    # Reading takes seconds where somebody wants it to, and others wait for this loop.
+    return await asyncio.to_thread(_owners, reply.value)
 
 
 async def _unresolved(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -10,7 +11,13 @@ from tests.fakes.faults import Fault, fails_before, refused
 from tests.fakes.github_people import Caller
 from tests.fakes.github_shapes import head
 from tests.unit.trackers.far_ends import GitHubEnd, github_tracker
-from triage.policy.codeowners import OwnershipStatus, UnknownReason
+from triage.policy.codeowners import (
+    CodeOwners,
+    OwnershipStatus,
+    UnknownReason,
+    parse_codeowners,
+)
+from triage.trackers import github_codeowners
 from triage.trackers.base import TrackerRefused, TrackerUnavailable
 
 FILE = b"* @acme/everyone\n/docs/ @ann\n/api/ @bob\n"
@@ -131,3 +138,20 @@ async def test_a_failure_is_no_answer(end: GitHubEnd, fault: Fault) -> None:
     await end.control.plan(fault)
     with pytest.raises(TrackerUnavailable):
         await end.over_github.codeowners(end.repository)
+
+
+async def test_a_file_is_read_beside_the_loop(
+    end: GitHubEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that takes seconds to read keeps no other activity from going on."""
+    threads = []
+
+    def noted(data: bytes, *, size: int | None = None) -> CodeOwners:
+        threads.append(threading.current_thread())
+        return parse_codeowners(data, size=size)
+
+    monkeypatch.setattr(github_codeowners, "parse_codeowners", noted)
+    _put(end, "CODEOWNERS", FILE)
+    await end.over_github.codeowners(end.repository)
+    assert threads
+    assert threading.main_thread() not in threads
