@@ -28,7 +28,7 @@ BAD_REQUESTS = {
     "empty": (b"", "request is not valid JSON"),
     "no-json": (
         b"{\n'request_id': 1}",
-        "standard input: request is not valid JSON: line 2, column 1",
+        "request is not valid JSON: line 2, column 1 (in standard input)",
     ),
     "two-documents": (b"{} {}", "request is not valid JSON"),
     "not-utf-8": (b'{"a": "\xff"}', "request is not valid JSON: byte 8 is not UTF-8"),

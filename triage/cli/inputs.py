@@ -60,7 +60,7 @@ def read_json(path: Path, what: str) -> JsonValue:
         return parse_json(data, what)
     except ContractError as error:
         name = "standard input" if path == STDIN else shorten(str(path), MAX_PATH_CHARS)
-        raise ContractError(f"{name}: {error}{_place(data)}") from None
+        raise ContractError(f"{error}{_place(data)} (in {name})") from None
 
 
 def _place(data: bytes) -> str:
