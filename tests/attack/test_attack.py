@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from tests.attack.__main__ import page
+from tests.attack.__main__ import page, told_of_model
 from tests.attack.arena import Arena, opened_arena, play_all
 from tests.attack.canaries import EVERYWHERE_FORBIDDEN, PASTED, SAID
 from tests.attack.inputs import HARMLESS, attacks, corpus
 from tests.attack.kinds import KINDS
-from tests.attack.orders import HONEST, ORDERS
-from tests.attack.plans import TRACKERS, representative, whole
+from tests.attack.orders import HONEST, MODEL, ORDERS, PRESSED
+from tests.attack.plans import TRACKERS, of_a_model, representative, whole
+from tests.attack.pressed import _pressed
 from tests.attack.sinks import found_in
+from tests.unit.models.driver import issue, model_request, observation
 from triage.policy.redaction import redact
 
 
@@ -36,6 +38,9 @@ async def test_no_attack_has_an_effect(arena: Arena) -> None:
     assert [] == await arena.breaches()
     assert arena.metrics.names > 0
     assert "apply_labels" in arena.logs.written.getvalue()
+    allowed = sum(len(run.order.written) for run in arena.played)
+    told = [*told_of_model(arena.played, await arena.effects(), 60)]
+    assert f"| effects on any issue of either tracker | {allowed} |" == told[-1]
     rows = [line for line in page(arena, [], None) if line.startswith("|")]
     assert {order.name for _, order, _ in plays} == {row.split(" | ")[0][2:] for row in rows[2:]}
 
@@ -78,6 +83,23 @@ def test_the_plans_hold_every_input_and_order() -> None:
     both = {(order.name, tracker) for _, order, tracker in whole()}
     assert {(order.name, tracker) for order in ORDERS for tracker in TRACKERS} <= both
     assert 48 == len(corpus())
+
+
+def test_a_model_is_played_on_every_input_and_every_category() -> None:
+    """Pressed for an answer on all of them, on both trackers; left to itself on one of each."""
+    plays, inputs = of_a_model(), (*attacks(), *HARMLESS)
+    pressed = {(issue.id, tracker) for issue, order, tracker in plays if order is PRESSED}
+    assert {(issue.id, tracker) for issue in inputs for tracker in TRACKERS} == pressed
+    free = {issue.category for issue, order, _ in plays if order is MODEL}
+    assert {issue.category for issue in inputs} == free
+
+
+def test_a_pressed_model_sees_no_tool_once_it_has_read() -> None:
+    """All else about the question is as it was."""
+    asked = model_request(issue("t", "b"), (observation("t", {"path": "p"}),))
+    assert asked.model_copy(update={"tools": ()}) == _pressed(asked)
+    first = model_request(issue("t", "b"))
+    assert first == _pressed(first)
 
 
 def test_an_order_that_may_write_was_approved() -> None:
