@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
-from tests.workflow.decisions import a_request, final, label, lookup
+from tests.workflow.decisions import a_request, final, hand_over, label, lookup
 from tests.workflow.runs import Run, envelope, outcome
 from tests.workflow.world import World, altered_world
 from triage.contracts.canonical import short_hash
@@ -176,3 +176,22 @@ async def test_evidence_is_copied_with_its_expiry(world: World) -> None:
 
 def _scope(run: Run) -> str:
     return short_hash("default", run.id, run.handle.first_execution_run_id or "")
+
+
+async def test_inherited_evidence_knows_which_path_it_is_about(world: World) -> None:
+    """Where answers must be entailed, what was read before counts for a named path alone."""
+    for path, ends in (
+        ("backend/api.py", (Status.COMPLETED, None)),
+        ("docs/other.md", (Status.REVIEW_REQUIRED, "final_output_invalid")),
+    ):
+        ended = await world.start(lookup(path), hand_over())
+        assert Status.REVIEW_REQUIRED is (await ended.response()).status
+        [known] = (await ended.state()).evidence
+        owner = "backend-team" if known.id == "owners-api" else "triage-team"
+        run = await world.start(
+            final(known.id, owner=owner),
+            grounding="entailed",
+            context={"repository": ended.id},
+            continued_from=await _link(ended),
+        )
+        assert ends == outcome(await run.response())
