@@ -33,10 +33,13 @@ MEANING: Final[Mapping[FindingCode | Difference, str]] = {
     FindingCode.REWRITTEN: "it is not the entry that the kept head names",
     Difference.STATE: "the ledger has the operation in another state than this last entry of it",
     Difference.EPOCH: "the ledger has the operation in another epoch than this last entry of it",
+    Difference.CONTENT: "the ledger has another content or receipt than the entries tell",
+    Difference.APPROVAL: "an approval is missing, or another one than the entry that recorded it",
     Difference.UNAUDITED: "the ledger has an operation that no entry tells of",
     Difference.MISSING: "the ledger lacks the operation that this last entry tells of",
     Difference.UNREADABLE: "the ledger's row cannot be read, nor compared",
 }
+NOT_HELD: Final = "times, leases, and when and by what an approval was used are not compared"
 UNSEEN: Final = "without --head nobody can see whether the end of the trail was cut off"
 
 AnyFinding = Finding | LedgerFinding
@@ -75,6 +78,7 @@ def verify_trail(head_file: Path | None, format_: Format) -> None:
         raise RefusedError(_verdict(findings))
     if format_ is Format.TEXT:
         put(f"the audit trail holds (entries: {sum(h.seq for h in own)}, chains: {len(own)})")
+        say(NOT_HELD)
     if head_file is None:
         say(UNSEEN)
 

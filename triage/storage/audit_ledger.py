@@ -14,13 +14,16 @@ from typing import Any, Final
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from triage.contracts.canonical import digest_of
+from triage.contracts.canonical import digest_of, digest_of_bytes
 from triage.storage.engine import Store
+from triage.storage.ledger_rows import content_digest
 from triage.storage.raw import UNREADABLE, decoded, select_raw
-from triage.storage.schema import operations
+from triage.storage.schema import approvals, operations
 from triage.storage.transitions import OperationState
 
 _PAGE: Final = 500
+_HELD: Final = ("scope", "workflow_id", "operation_id", "version", "digest")
+_APPROVED: Final = ("approval_id", "digest", "operation_digest", "verdict", "approver", "source")
 _PREFIX: Final = "operation."
 _NO_ENTRY: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 _Row = Mapping[str, Any]
@@ -33,6 +36,10 @@ class Difference(StrEnum):
     """The row is in another state than its last entry says."""
     EPOCH = "epoch_differs"
     """The row has another epoch than its last entry says."""
+    CONTENT = "content_differs"
+    """The row is about something else than its entries, or its receipt is another one."""
+    APPROVAL = "approval_differs"
+    """An approval is not what the entry that recorded it says, or one of the two is missing."""
     UNAUDITED = "unaudited"
     """No entry tells of the row, or the last one says that it was purged."""
     MISSING = "row_missing"
@@ -62,6 +69,7 @@ class _Told:
     seq: int
     state: str
     epoch: int | None
+    details: Mapping[str, Any]
 
 
 class LedgerTrail:
@@ -69,10 +77,14 @@ class LedgerTrail:
 
     def __init__(self) -> None:
         self._told: dict[str, _Told] = {}
+        self._approvals: dict[tuple[object, object], tuple[_Row, Mapping[str, Any]]] = {}
 
     def add(self, entry: _Row) -> None:
         """Take in one decoded row of the audit table; entries about other things are left out."""
         kind, key = entry["kind"], entry["subject"]
+        if kind == "approval.recorded":
+            details = _details(entry)
+            self._approvals[key, details.get("version")] = entry, details
         if not isinstance(kind, str) or not isinstance(key, str) or not kind.startswith(_PREFIX):
             return
         what, before = kind.removeprefix(_PREFIX), self._told.get(key)
@@ -84,6 +96,7 @@ class LedgerTrail:
             seq=entry["seq"] if isinstance(entry["seq"], int) else 0,
             state=_state_after(before.state if before else "", what),
             epoch=_epoch(entry) if what in tuple(OperationState) or not before else before.epoch,
+            details={**(before.details if before else {}), **_details(entry)},
         )
 
     async def differences(self, store: Store, connection: AsyncConnection) -> list[LedgerFinding]:
@@ -102,7 +115,18 @@ class LedgerTrail:
             )
             for key, told in self._told.items()
         ]
+        query = select_raw(approvals, sqlite=store.is_sqlite)
+        async with connection.stream(query, execution_options={"yield_per": _PAGE}) as result:
+            async for row in result.mappings():
+                found += self._compare_approval(decoded(approvals, row, sqlite=store.is_sqlite))
+        found += [_approval_finding(entry) for entry, _ in self._approvals.values()]
         return sorted(found, key=lambda one: (one.tenant_key, one.seq, one.operation_key))
+
+    def _compare_approval(self, row: _Row) -> list[LedgerFinding]:
+        entry, details = self._approvals.pop((row["operation_key"], row["version"]), (row, {}))
+        if all(row[name] == details.get(name) for name in _APPROVED):
+            return []
+        return [_approval_finding(entry)]
 
     def _compare(self, row: _Row) -> list[LedgerFinding]:
         key = row["operation_key"] if isinstance(row["operation_key"], str) else ""
@@ -116,6 +140,17 @@ class LedgerTrail:
         ]
 
 
+def _approval_finding(found: _Row) -> LedgerFinding:
+    """Name the entry, or the row that has none."""
+    seq, key = found.get("seq"), found.get("subject", found.get("operation_key"))
+    return LedgerFinding(
+        tenant_key=str(found.get("tenant_key", "")),
+        seq=seq if isinstance(seq, int) else 0,
+        code=Difference.APPROVAL,
+        operation_key=key if isinstance(key, str) else "",
+    )
+
+
 def _codes(row: _Row, told: _Told | None) -> list[Difference]:
     if any(row[name] is UNREADABLE for name in ("operation_key", "state", "epoch")):
         return [Difference.UNREADABLE]
@@ -124,8 +159,35 @@ def _codes(row: _Row, told: _Told | None) -> list[Difference]:
     differs = {
         Difference.STATE: row["state"] != told.state,
         Difference.EPOCH: told.epoch is not None and row["epoch"] != told.epoch,
+        Difference.CONTENT: not _is_told(row, told),
     }
     return [code for code, is_so in differs.items() if is_so]
+
+
+def _is_told(row: _Row, told: _Told) -> bool:
+    """Whether a row is about what its entries say; what they do not say is not compared."""
+    compared = ("operation_type", "target", "arguments", "labels", "receipt", "receipt_digest")
+    if any(row[name] is UNREADABLE for name in (*_HELD, *compared)):
+        return False
+    if _tenant_key(row) != told.tenant_key:
+        return False
+    receipt = row["receipt"]
+    seen = {name: row[name] for name in _HELD} | {
+        "content": content_digest(row),
+        "receipt_digest": None if receipt is None else digest_of_bytes(receipt),
+    }
+    if seen["receipt_digest"] != row["receipt_digest"]:
+        return False
+    known = {name: told.details.get(name, seen[name]) for name in seen}
+    return known == seen and ("receipt_digest" in told.details or receipt is None)
+
+
+def _details(entry: _Row) -> Mapping[str, Any]:
+    try:
+        details = json.loads(entry["body"])["details"]
+    except _NO_ENTRY:
+        return {}
+    return details if isinstance(details, dict) else {}
 
 
 def _state_after(before: str, what: str) -> str:
@@ -140,10 +202,7 @@ def _state_after(before: str, what: str) -> str:
 
 
 def _epoch(entry: _Row) -> int | None:
-    try:
-        epoch = json.loads(entry["body"])["details"]["epoch"]
-    except _NO_ENTRY:
-        return None
+    epoch = _details(entry).get("epoch")
     return epoch if isinstance(epoch, int) else None
 
 

@@ -134,6 +134,7 @@ async def audit_move(
         "operation_id": row.operation_id,
         "version": row.version,
         "digest": row.digest,
+        "content": content_digest(vars(row) | {"labels": json.dumps(list(row.labels))}),
         **details,
     }
     entry = AuditEntry(
@@ -144,6 +145,12 @@ async def audit_move(
         details=told,
     )
     await append(connection, entry)
+
+
+def content_digest(values: Mapping[str, Any]) -> str:
+    """Return a digest of what an operation does, by the columns of its row."""
+    names = ("operation_type", "target", "arguments", "labels")
+    return digest_of([values[name] for name in names])
 
 
 def _told(values: Mapping[str, Any]) -> dict[str, JsonValue]:

@@ -68,6 +68,55 @@ async def test_a_row_that_was_moved_by_hand_is_found(
     assert ([Difference.MISSING] if code is Difference.UNAUDITED else []) == others
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "receipt = CAST('{}' AS BLOB)",
+        "receipt_digest = 'sha256:0'",
+        """labels = '["x"]'""",
+        "arguments = '[]'",
+        "target = '{}'",
+        "operation_type = 'undo_labels'",
+        "digest = 'sha256:0'",
+        "version = 77",
+        "tenant = 'other'",
+        "scope = 'other'",
+        "workflow_id = 'other'",
+        "operation_id = 'other'",
+    ],
+)
+@ON_SQLITE
+async def test_what_a_row_is_about_is_held_against_the_trail(store: Store, edit: str) -> None:
+    """Its content, its receipt, its version and whose it is: each edited by hand is found."""
+    ledger = Ledger(store)
+    epoch = await dispatched(ledger, operation())
+    await ledger.settle("op_1", epoch, S.APPLIED, RECEIPT)
+    assert [] == await verify(store)
+    async with store.write() as connection:
+        await connection.execute(text(f"UPDATE operations SET {edit}"))  # noqa: S608 - ours
+    assert [Difference.CONTENT] == [finding.code for finding in await verify(store)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE approvals SET approver = 'mallory'",
+        "UPDATE approvals SET source = 'token'",
+        "UPDATE approvals SET digest = 'sha256:0'",
+        "UPDATE approvals SET version = 77",
+        "DELETE FROM approvals",
+    ],
+)
+@ON_SQLITE
+async def test_an_approval_is_held_against_the_trail(store: Store, statement: str) -> None:
+    """One that was edited, or taken out, is found by the entry that recorded it."""
+    await dispatched(Ledger(store), operation())
+    assert [] == await verify(store)
+    async with store.write() as connection:
+        await connection.execute(text(statement))
+    assert {Difference.APPROVAL} == {finding.code for finding in await verify(store)}
+
+
 @ON_SQLITE
 async def test_a_row_that_cannot_be_read_is_found(store: Store) -> None:
     """It is no state, so it cannot be compared."""
