@@ -38,6 +38,7 @@ from tests.activities.leftovers import (
     operation_row,
 )
 from tests.workflow.world import SERVER_FLAGS, binary
+from triage.storage.audit_ledger import Difference
 from triage.storage.audit_verify import verify
 from triage.storage.documents import DocumentKind, Unavailable
 from triage.storage.errors import StorageUnavailable
@@ -226,11 +227,16 @@ async def test_a_row_that_cannot_be_read_does_not_stop_the_others(left: Leftover
     run = await left.terminated()
     edited = await left.row(run, S.RESERVED)
     key = await left.row(run, S.RESERVED, "documentation")
-    spoil = text("UPDATE operations SET target = 'no' WHERE operation_key = :key")
+    target = (await left.record(edited)).target
+    spoil = text("UPDATE operations SET target = :target WHERE operation_key = :key")
     async with left.services.store.write() as connection:
-        await connection.execute(spoil, {"key": edited})
+        await connection.execute(spoil, {"key": edited, "target": "no"})
     left.pass_time(LONG)
     assert {edited: Outcome.EDITED, key: Outcome.CANCELLED} == (await left.sweep()).outcomes
+    [found] = await verify(left.services.store)
+    assert Difference.CONTENT is found.code
+    async with left.services.store.write() as connection:
+        await connection.execute(spoil, {"key": edited, "target": target})
 
 
 async def test_without_an_answer_about_the_run_nothing_is_settled(left: Leftovers) -> None:
