@@ -14,6 +14,8 @@ PATIENCE_MS = 60_000
 
 def with_tracker(services: Services, tracker: ScriptedTracker, **changes: Any) -> Services:  # noqa: ANN401 - any field
     """Return services that have `tracker` under the name ``scripted``, and patient tools."""
-    tools = ToolRegistry(*(replace(spec, timeout_ms=PATIENCE_MS) for spec in BUILTIN_TOOLS))
+    tools = ToolRegistry(
+        *(replace(spec, timeout_ms=PATIENCE_MS, local=False) for spec in BUILTIN_TOOLS)
+    )
     trackers = {**services.trackers, "scripted": tracker}
     return replace(services, tools=tools, trackers=trackers, **changes)

@@ -121,7 +121,7 @@ async def test_fault_08_fifty_long_steps_stay_far_from_the_server_s_limits(world
     """A long request and 49 reads of the longest kind: less than a fifth of each, and linear."""
     request = a_request(body="b" * 1_000_000)
     script = [lookup("p" * MAX_PATH_CHARS)] * (STEPS - 1)
-    tools = ToolRegistry(*(replace(spec, timeout_ms=5_000) for spec in BUILTIN_TOOLS))
+    tools = ToolRegistry(*(replace(spec, timeout_ms=5_000, local=False) for spec in BUILTIN_TOOLS))
     services = replace(world.services, tools=tools)
     handlers = {**READ_HANDLERS, "lookup_component_owner": _largest}
     async with altered_world(world, services=services, handlers=handlers) as opened:
