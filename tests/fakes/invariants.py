@@ -29,6 +29,7 @@ _S = OperationState
 _DONE: Final = frozenset({_S.APPLIED, _S.RECONCILED_APPLIED})
 _SAID_DONE: Final = frozenset({"applied", "replayed"})
 _SAID_NOTHING: Final = frozenset({"failed", "refused"})
+_OVERTAKEN: Final = frozenset({*_SAID_NOTHING, "conflict"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,9 +163,16 @@ def _ending(workflow_id: str, run: RunFacts) -> Iterator[str]:
     if over is run.running:
         now = "runs" if run.running else "is over"
         yield f"I6: {workflow_id} says {run.view.status} and {now}"
-    last = {operation.operation_id: operation.state for operation in run.view.operations}
-    open_ = {state for state in last.values() if state not in _SAID_DONE}
-    if run.view.status is Status.COMPLETED and open_ - {"withdrawn"}:
+    last = {operation.operation_id: operation for operation in run.view.operations}
+    edited = max((edit.version for edit in run.view.edits), default=0)
+    open_ = {
+        one.state
+        for one in last.values()
+        if one.state not in {*_SAID_DONE, "withdrawn"}
+        # What came to nothing before an edit was overtaken by it.
+        and not (one.state in _OVERTAKEN and one.version < edited)
+    }
+    if run.view.status is Status.COMPLETED and open_:
         yield f"I6: {workflow_id} is completed with a write that is not: {sorted(open_)}"
 
 

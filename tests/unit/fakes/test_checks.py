@@ -21,7 +21,7 @@ from tests.unit.fakes.writes import WORKFLOW, Writes, key_of, write_request
 from triage.contracts.canonical import canonical_json, digest_of_bytes
 from triage.contracts.payloads import Provenance
 from triage.contracts.response import Status
-from triage.contracts.state import OperationView, SpentView, StateView
+from triage.contracts.state import EditNote, OperationView, SpentView, StateView
 from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
 from triage.storage.migrate import upgrade
@@ -150,6 +150,21 @@ def test_what_really_happened_breaks_nothing(facts: Facts) -> None:
     for known in (facts, run(facts), run(facts, "withdrawn", "replayed"), receipt(facts)):
         assert [] == [breach for check in EVERY.values() for breach in check(known)]
     assert [] == list(nothing_else(facts, {(REPOSITORY, NUMBER)}))
+
+
+@pytest.mark.parametrize(
+    ("state", "edited", "breaches"),
+    [("refused", 4, 0), ("failed", 4, 0), ("conflict", 4, 0), ("refused", 3, 1), ("unknown", 4, 1)],
+)
+def test_what_came_to_nothing_may_be_overtaken_by_an_edit(
+    facts: Facts, state: str, edited: int, breaches: int
+) -> None:
+    """A run that goes on after an edit completes although an earlier write was refused."""
+    [(name, known)] = run(facts, state).runs.items()
+    edits = (EditNote(version=edited, fields=("body",)),)
+    view = known.view.model_copy(update={"edits": edits})
+    found = agreed(replace(facts, runs={name: replace(known, view=view)}))
+    assert breaches == sum("is completed with a write that is not" in told for told in found)
 
 
 BREACHES: list[tuple[str, str, Callable[[Facts], Facts]]] = [
