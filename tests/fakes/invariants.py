@@ -164,13 +164,13 @@ def _ending(workflow_id: str, run: RunFacts) -> Iterator[str]:
         now = "runs" if run.running else "is over"
         yield f"I6: {workflow_id} says {run.view.status} and {now}"
     last = {operation.operation_id: operation for operation in run.view.operations}
-    edited = max((edit.version for edit in run.view.edits), default=0)
+    done = max((one.version for one in last.values() if one.state in _SAID_DONE), default=0)
     open_ = {
         one.state
         for one in last.values()
         if one.state not in {*_SAID_DONE, "withdrawn"}
-        # What came to nothing before an edit was overtaken by it.
-        and not (one.state in _OVERTAKEN and one.version < edited)
+        # What came to nothing ends a run, unless an edit overtakes it: then another one is done.
+        and not (one.state in _OVERTAKEN and one.version < done)
     }
     if run.view.status is Status.COMPLETED and open_:
         yield f"I6: {workflow_id} is completed with a write that is not: {sorted(open_)}"
