@@ -114,48 +114,8 @@ async def test_a_repository_rests_as_long_as_github_says(polling: Polling, end: 
     assert [True] == [look.is_whole for look in await polling.look_through((end.repository,))]
 
 
-class Moving:
-    """A list, one issue a page, in which the first issue moves to the end once it was shown."""
-
-    def __init__(self) -> None:
-        self.at = {number: LONG_AGO + timedelta(days=int(number)) for number in "123"}
-        self.shown: list[str] = []
-
-    async def repository(self, repository: str) -> ListedRepository:
-        """See `ListsIssues`."""
-        return ListedRepository(id="7", name=repository)
-
-    async def issue_page(
-        self, repository: str, listed: Listed, page: Mapping[str, str] | None = None
-    ) -> IssuePage:
-        """See `ListsIssues`: pages are numbered, as GitHub's are."""
-        assert listed.since is not None
-        rows = sorted((at, number) for number, at in self.at.items() if at >= listed.since)
-        place = int((page or {}).get("page", "0"))
-        found = tuple(_listed(number, at) for at, number in rows[place : place + 1])
-        self.shown += [issue.number for issue in found]
-        if self.shown == ["1"]:
-            self.at["1"] = LONG_AGO + timedelta(days=9)
-        following = {"page": str(place + 1)} if place + 1 < len(rows) else None
-        seen_to = max((issue.updated_at for issue in found), default=None)
-        return IssuePage(issues=found, seen_to=seen_to, following=following)
-
-
-def _listed(number: str, at: datetime) -> ListedIssue:
-    texts = {"title": f"Issue {number}", "body": "", "state": "open", "author": "ann"}
-    return ListedIssue(number=number, labels=(), created_at=at, updated_at=at, **texts)
-
-
-async def test_what_moves_meanwhile_hides_nothing(polling: Polling) -> None:
-    """An issue that is changed between two pages moves others up: none of them is skipped."""
-    moving = Moving()
-    look = await replace(polling, tracker=moving).look("acme/moving", LONG_AGO)
-    assert {"1", "2", "3"} == set(moving.shown)
-    assert (3, True) == (look.admitted, look.is_whole)
-
-
 class Crowd:
-    """A list, one issue a page, as GitHub orders it."""
+    """A list, one issue a page; pages are numbered and ordered as GitHub's are."""
 
     def __init__(self, *moments: datetime) -> None:
         self.at = dict(enumerate(moments, 1))
@@ -175,6 +135,37 @@ class Crowd:
         following = {"page": str(place + 1)} if place + 1 < len(rows) else None
         seen_to = max((issue.updated_at for issue in found), default=None)
         return IssuePage(issues=found, seen_to=seen_to, following=following)
+
+
+class Moving(Crowd):
+    """A list in which the first issue moves to the end once it was shown."""
+
+    def __init__(self) -> None:
+        super().__init__(*(LONG_AGO + timedelta(days=day) for day in (1, 2, 3)))
+        self.shown: list[str] = []
+
+    async def issue_page(
+        self, repository: str, listed: Listed, page: Mapping[str, str] | None = None
+    ) -> IssuePage:
+        """See `ListsIssues`."""
+        answer = await super().issue_page(repository, listed, page)
+        self.shown += [issue.number for issue in answer.issues]
+        if self.shown == ["1"]:
+            self.at[1] = LONG_AGO + timedelta(days=9)
+        return answer
+
+
+def _listed(number: str, at: datetime) -> ListedIssue:
+    texts = {"title": f"Issue {number}", "body": "", "state": "open", "author": "ann"}
+    return ListedIssue(number=number, labels=(), created_at=at, updated_at=at, **texts)
+
+
+async def test_what_moves_meanwhile_hides_nothing(polling: Polling) -> None:
+    """An issue that is changed between two pages moves others up: none of them is skipped."""
+    moving = Moving()
+    look = await replace(polling, tracker=moving).look("acme/moving", LONG_AGO)
+    assert {"1", "2", "3"} == set(moving.shown)
+    assert (3, True) == (look.admitted, look.is_whole)
 
 
 @pytest.mark.parametrize("apart", [timedelta(seconds=5), timedelta(0)])
