@@ -2,11 +2,15 @@
 
 Why it exists: an exception's text may hold a request body, a header or a secret, and Temporal
 keeps it in the history for as long as the namespace keeps anything.
+
+A local activity is held to its deadline here, too: the SDK's own timer for it (temporalio 1.35.0)
+outlives an attempt that fails, and would end a later one.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, Final
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, FailureError
@@ -16,8 +20,12 @@ from temporalio.worker import (
     Interceptor,
 )
 
+from triage.contracts.failures import FailureClass
 from triage.faults import Point, reach
 from triage.storage.errors import StorageError
+
+LOCAL_SECONDS: Final = 10.0
+"""For one attempt of a local activity, which holds up a workflow task."""
 
 
 class FailureGuard(Interceptor):
@@ -39,7 +47,14 @@ class _Guarded(ActivityInboundInterceptor):
 
     async def _translated(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 - likewise
         try:
-            return await super().execute_activity(input)
+            async with asyncio.timeout(
+                LOCAL_SECONDS if activity.info().is_local else None
+            ) as limit:
+                return await super().execute_activity(input)
+        except TimeoutError:
+            message = "it took too long" if limit.expired() else "the activity failed: TimeoutError"
+            kind = FailureClass.TOOL_TIMEOUT.value if limit.expired() else "TimeoutError"
+            raise ApplicationError(message, type=kind) from None
         except (FailureError, StorageError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, only its name goes on

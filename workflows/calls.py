@@ -36,7 +36,6 @@ with workflow.unsafe.imports_passed_through():
 Result = TypeVar("Result", bound=Contract)
 
 GRACE: Final = timedelta(seconds=5)
-LOCAL_TIMEOUT: Final = timedelta(seconds=10)
 VERIFY_TIMEOUT: Final = timedelta(seconds=10)
 WRITE_TIMEOUT: Final = timedelta(seconds=90)
 WRITE_HEARTBEAT: Final = timedelta(seconds=10)
@@ -56,12 +55,15 @@ WRITE_RETRY: Final = RetryPolicy(
 
 
 async def local(name: str, argument: Contract, result: type[Result]) -> Result:
-    """Run a quick, idempotent activity inside the workflow task; it costs one event."""
+    """Run a quick, idempotent activity inside the workflow task; it costs one event.
+
+    Each attempt keeps its deadline itself, as all local activities do: the SDK's timer for it
+    outlives an attempt that fails, and would end a later one.
+    """
     done: Result = await workflow.execute_local_activity(
         name,
         argument,
         result_type=result,
-        start_to_close_timeout=LOCAL_TIMEOUT,
         schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
         retry_policy=INFRASTRUCTURE,
     )
@@ -114,16 +116,24 @@ async def read(tool: ToolSnapshot, request: ReadRequest, attempts: int) -> Evide
     Raises:
         FailureError: the tool timed out or failed, after the retries that its rule permits.
     """
-    run = workflow.execute_local_activity if tool.local else workflow.execute_activity
-    evidence: EvidenceRef = await run(
+    retry = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_attempts=attempts)
+    evidence: EvidenceRef
+    if tool.local:
+        evidence = await workflow.execute_local_activity(
+            tool.name,
+            request,
+            result_type=EvidenceRef,
+            schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
+            retry_policy=retry,
+        )
+        return evidence
+    evidence = await workflow.execute_activity(
         tool.name,
         request,
         result_type=EvidenceRef,
         start_to_close_timeout=timedelta(milliseconds=tool.timeout_ms) + GRACE,
         schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=100), maximum_attempts=attempts
-        ),
+        retry_policy=retry,
     )
     return evidence
 

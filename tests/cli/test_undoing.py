@@ -94,10 +94,11 @@ def test_it_takes_off_what_it_showed_and_is_listed(typed: Typed) -> None:
     assert 0 == typed("audit", "verify").status
 
 
-def test_a_run_and_its_operation_name_it_too(typed: Typed) -> None:
-    """With the workflow's id the operation's own id will do."""
-    answer = typed("undo", "op-105", "--workflow", "triage-101", "--as", "ann", "--yes", env=TRUSTS)
-    assert (0, ["vip"]) == (answer.status, _labels(typed))
+@pytest.mark.parametrize(("name", "run"), [("op-105", "triage-101"), ("op-105@3", "101")])
+def test_a_run_and_its_operation_name_it_too(typed: Typed, name: str, run: str) -> None:
+    """With the run's id, or what it was started for, the operation's own id will do."""
+    answer = typed("undo", name, "--workflow", run, "--as", "ann", "--yes", env=TRUSTS)
+    assert (0, ["vip"]) == (answer.status, _labels(typed)), answer.err
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from activities.guard import LOCAL_SECONDS
 from activities.services import Services
 from tests.docs.pages import ROOT, page
 from triage.contracts import names
@@ -102,7 +103,8 @@ def test_the_table_of_activities_names_each_with_its_queue() -> None:
 
 def test_the_table_of_activities_gives_the_code_s_timeouts() -> None:
     """Start-to-close, total and attempts are those that the workflows ask for."""
-    local = (calls.LOCAL_TIMEOUT, calls.INFRASTRUCTURE_TOTAL, calls.INFRASTRUCTURE.maximum_attempts)
+    inside = timedelta(seconds=LOCAL_SECONDS)
+    local = (inside, calls.INFRASTRUCTURE_TOTAL, calls.INFRASTRUCTURE.maximum_attempts)
     model = _remote(Services.model_timeout)
     expected = {
         names.ACTIVITY_PIN_RUN_CONTEXT: local,
@@ -119,7 +121,7 @@ def test_the_table_of_activities_gives_the_code_s_timeouts() -> None:
         ),
     } | {
         tool.name: (
-            timedelta(milliseconds=tool.timeout_ms) + calls.GRACE,
+            inside if tool.local else timedelta(milliseconds=tool.timeout_ms) + calls.GRACE,
             calls.INFRASTRUCTURE_TOTAL,
             tool.retry.max_attempts,
         )

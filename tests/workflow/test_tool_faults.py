@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 
 import pytest
 from pydantic import JsonValue
@@ -15,6 +16,7 @@ from tests.workflow.world import World, altered_world
 from triage.contracts.canonical import short_hash
 from triage.contracts.response import Status
 from triage.policy.rules import Rules
+from triage.policy.tools import BUILTIN_TOOLS, RetryRule, ToolRegistry
 
 OWNER = "lookup_component_owner"
 SECRET = "ghp_" + "a1B2" * 9
@@ -141,3 +143,27 @@ async def _evidence(world: World, run_id: str, first_run: str | None) -> list[by
     assert first_run
     scope = short_hash("default", run_id, first_run)
     return [row.content for row in await world.services.evidence.load(scope, 1_000)]
+
+
+@pytest.mark.long
+async def test_what_failed_before_takes_no_time_from_an_attempt(world: World) -> None:
+    """A read that waits, and then takes its time, is not ended by the deadline of what failed."""
+    tried = 0
+
+    async def slowly(arguments: Mapping[str, JsonValue], rules: Rules) -> RawRead:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            raise TransientReadError(6)
+        # With the pause, past the deadline of the first attempt, whoever kept that.
+        await asyncio.sleep(1.9)
+        return RawRead(GOOD, source="tests", locator="tests@1")
+
+    patience = RetryRule(max_attempts=3, backoff_seconds=0.1, max_elapsed_seconds=30)
+    reads = [spec for spec in BUILTIN_TOOLS if not spec.side_effect]
+    tools = ToolRegistry(*(replace(spec, timeout_ms=2_000, retry=patience) for spec in reads))
+    services = replace(world.services, tools=tools)
+    handlers: dict[str, ReadHandler] = {**READ_HANDLERS, OWNER: slowly}
+    async with altered_world(world, services=services, handlers=handlers) as opened:
+        run = await opened.start(lookup(), final("owners-api"))
+        assert (Status.COMPLETED, 2) == ((await run.response()).status, tried)

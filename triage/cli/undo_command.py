@@ -20,7 +20,7 @@ def undo(
         str,
         typer.Argument(
             metavar="OPERATION",
-            help="The KEY that 'triage operations' shows, or an operation's id.",
+            help="The KEY that 'triage operations' shows; with --workflow, an operation's id.",
         ),
     ],
     workflow: Annotated[

@@ -19,6 +19,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from triage.cli.errors import RefusedError, StoppedError
+from triage.cli.orders import ID_PREFIX
 from triage.cli.output import Format, put, put_json, put_table, say
 from triage.cli.running import run
 from triage.cli.stores import open_store
@@ -138,13 +139,20 @@ async def _found(ledger: Ledger, given: Given) -> OperationRecord:
     if given.workflow is None:
         record = await ledger.get(given.operation)
     else:
-        listed = await ledger.list(workflow_id=given.workflow)
-        mine = [r for r in listed if given.operation in {r.operation_id, r.operation_key}]
+        named = (given.workflow, f"{ID_PREFIX}{given.workflow}")
+        listed = [one for name in named for one in await ledger.list(workflow_id=name)]
+        mine = [r for r in listed if given.operation in _names_of(r)]
         record = mine[-1] if mine else None
     if record is None:
         hint = "'triage operations' shows the keys; with --workflow ID an operation's id will do"
         raise RefusedError("there is no such operation", hint)
     return record
+
+
+def _names_of(record: OperationRecord) -> set[str]:
+    """Return what people are shown as the name of an operation."""
+    by_version = f"{record.operation_id}@{record.version}"
+    return {record.operation_id, by_version, record.operation_key}
 
 
 def _done(standing: OperationRecord) -> OperationRecord:
