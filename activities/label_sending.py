@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from activities.services import Services
 from triage.contracts.payloads import Operation, WriteRequest
-from triage.trackers.abilities import HasLabelIds
+from triage.trackers.abilities import HasLabelIds, KeepsTurns
 from triage.trackers.base import LabelsAdded, Tracker
 from triage.trackers.inventory import Inventory
 
@@ -40,6 +40,13 @@ async def send_labels(
     )
 
 
+def has_its_turn(tracker: Tracker, operation_key: str) -> bool:
+    """Whether a write may be sent soon; while others are before it, it is not even begun."""
+    if not isinstance(tracker, KeepsTurns):
+        return True
+    return tracker.seconds_to_turn(operation_key) is not None
+
+
 def pinned_at(operation: Operation, inventory: Inventory) -> Operation:
     """Hold an operation to the labels that the repository has now, unless it is held to some.
 
@@ -56,6 +63,11 @@ def call_seconds(services: Services, request: WriteRequest) -> float:
     """How long one call may take: enough on a busy machine, and no longer than the lease bears."""
     seconds = max(request.timeout_ms / 1_000, services.write_timeout.total_seconds())
     return min(seconds, services.ledger.timings.lease_seconds / CALLS_A_LEASE)
+
+
+def send_by(services: Services) -> float:
+    """Return until when a write that was looked at now may be sent, by `clock`."""
+    return clock() + services.ledger.timings.lease_seconds / CALLS_A_LEASE
 
 
 def clock() -> float:

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from temporalio import activity
 
+from activities import label_sending
 from activities.approvals import is_signed
 from activities.entitled import why_not_entitled
 from activities.label_answers import (
@@ -28,7 +29,6 @@ from activities.label_answers import (
     unknown_result,
 )
 from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
-from activities.label_sending import CALLS_A_LEASE, call_seconds, clock, pinned_at, send_labels
 from activities.needed import approvals_needed
 from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
@@ -69,7 +69,7 @@ class LabelWrite:
         self._request = request
         self._operation = request.operation
         self._key = operation_key(request.scope, request.operation.operation_id)
-        self._seconds = call_seconds(services, request)
+        self._seconds = label_sending.call_seconds(services, request)
         self._before: tuple[str, ...] = ()
         self._labels = request.operation.labels
         self._send_by = 0.0
@@ -119,7 +119,7 @@ class LabelWrite:
         if await self._writes_stopped():
             return await self._take_back(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
         # A process that stood still since has seen nothing of what happened meanwhile.
-        if clock() > self._send_by:
+        if label_sending.clock() > self._send_by:
             return await self._unknown(epoch, "too late to be sent")
         return await self._send(epoch)
 
@@ -134,7 +134,7 @@ class LabelWrite:
             return await self._refused_to_show(epoch, error.code)
         except (TimeoutError, TrackerTimeout, TrackerUnavailable):
             raise later(RETRY_SECONDS) from None
-        self._send_by = clock() + self._services.ledger.timings.lease_seconds / CALLS_A_LEASE
+        self._send_by = label_sending.send_by(self._services)
         self._left = self._sent_before and reading.is_begun
         if (objection := self._objection(reading, inventory)) is not None:
             return await self._stop(epoch, *objection)
@@ -142,8 +142,10 @@ class LabelWrite:
             return await self._stop(epoch, barred, WriteOutcome.REFUSED)
         if await self._writes_stopped():
             return await self._stop(epoch, WRITES_STOPPED, WriteOutcome.REFUSED)
+        if not label_sending.has_its_turn(self._tracker, self._key):
+            raise later(RETRY_SECONDS)
         self._before = reading.issue.labels
-        self._operation = pinned_at(self._operation, inventory)
+        self._operation = label_sending.pinned_at(self._operation, inventory)
         # A part may be there already: the tracker need not be asked for that again.
         self._labels = reading.missing or self._operation.labels
         return None
@@ -209,7 +211,9 @@ class LabelWrite:
         reach(Point.WRITE_BEFORE_SEND)
         try:
             async with asyncio.timeout(self._seconds):
-                sent = await send_labels(self._tracker, self._operation, self._labels, self._key)
+                sent = await label_sending.send_labels(
+                    self._tracker, self._operation, self._labels, self._key
+                )
         except TrackerRefused as error:
             if error.code == LABEL_CHANGED:
                 return await self._take_back(epoch, str(error), WriteOutcome.CONFLICT)

@@ -63,3 +63,13 @@ async def test_an_issue_that_is_gone_is_left_to_a_person_at_once(writing: Writin
     assert WriteOutcome.UNKNOWN is (await writing.carry(request, go)).outcome
     assert S.ATTENTION is (await writing.check(request)).state
     assert ALMOST <= writing.waited < QUIET + MARGIN
+
+
+async def test_a_write_whose_turn_is_far_away_is_not_begun(writing: Writing) -> None:
+    """However long others are before it, waiting uses up none of what it may be sent."""
+    request, waits = writing.request(), iter([None] * 12)
+    tracker = writing.tracker
+    tracker.seconds_to_turn = lambda _key: next(waits, 0.0)  # type: ignore[attr-defined]
+    assert WriteOutcome.APPLIED is (await writing.carry(request)).outcome
+    assert 12 < writing.attempts
+    assert (1, 1) == (tracker.calls, (await writing.check(request)).dispatches)

@@ -41,6 +41,17 @@ class FetchedOwners:
 
 
 @runtime_checkable
+class KeepsTurns(Protocol):
+    """A tracker that keeps its writes apart, so that one may have to wait for its turn."""
+
+    def seconds_to_turn(self, operation_key: str) -> float | None:
+        """Keep a turn for a write, and say in how many seconds it is; None if it is too far away.
+
+        Asking again, and writing, is about the turn that was kept.
+        """
+
+
+@runtime_checkable
 class HasFiles(Protocol):
     """A tracker beside which the repository's files are."""
 

@@ -50,6 +50,7 @@ REQUEST_HEADER: Final = "x-github-request-id"
 WRITE_SPACING_SECONDS: Final = 1.0
 """GitHub asks for so much between two requests that change something."""
 MAX_TURN_SECONDS: Final = 5.0
+KEPT_SECONDS: Final = 60.0
 
 _MISSING: Final = GONE_CODES | {NOT_AN_ISSUE, BAD_TARGET}
 
@@ -77,6 +78,10 @@ class GitHubTracker:
         self._app_id = app_id
         self._turns = _Turns(write_spacing_seconds)
         self._own: str | None = None
+
+    def seconds_to_turn(self, operation_key: str) -> float | None:
+        """See `KeepsTurns`."""
+        return self._turns.keep(operation_key)
 
     async def admit_issue(
         self,
@@ -144,7 +149,7 @@ class GitHubTracker:
         place, writes = issue_place(repository, number), self._rights.required_writes()
         send_by = self._wire.send_by()
         async with nothing_sent_yet():
-            await self._turns.take()
+            await self._turns.take(operation_key)
             made = await self._plan(place, labels, pinned or {})
         if not made.wanted:
             return made.outcome
@@ -254,16 +259,34 @@ class _Turns:
     def __init__(self, spacing_seconds: float) -> None:
         self._spacing_seconds = spacing_seconds
         self._next = 0.0
+        self._kept: dict[str, float] = {}
 
-    async def take(self) -> None:
-        now = asyncio.get_running_loop().time()
-        wait = self._next - now
-        if wait > MAX_TURN_SECONDS:
-            message = "too many writes wait for their turn"
-            raise TrackerUnavailable(message, effect_possible=False, retry_after_seconds=wait)
-        self._next = max(now, self._next) + self._spacing_seconds
+    def keep(self, operation_key: str) -> float | None:
+        """See `KeepsTurns`."""
+        now = _now()
+        # A write that was given up after all leaves its turn unused.
+        self._kept = {key: at for key, at in self._kept.items() if at > now - KEPT_SECONDS}
+        at = self._kept.get(operation_key)
+        if at is None:
+            at = max(now, self._next)
+            if at - now > MAX_TURN_SECONDS:
+                return None
+            self._kept[operation_key], self._next = at, at + self._spacing_seconds
+        return max(0.0, at - now)
+
+    async def take(self, operation_key: str = "") -> None:
+        """Wait for the turn that was kept, or for the next one."""
+        wait = self.keep(operation_key)
+        if wait is None:
+            message, pause = "too many writes wait for their turn", self._next - _now()
+            raise TrackerUnavailable(message, effect_possible=False, retry_after_seconds=pause)
+        self._kept.pop(operation_key, None)
         if wait > 0:
             await asyncio.sleep(wait)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _not_found(error: TrackerRefused, repository: str, number: str) -> IssueNotFound:

@@ -127,7 +127,19 @@ async def test_writes_keep_a_distance(end: GitHubEnd) -> None:
     assert monotonic() - began >= 0.8
     busy = github_tracker(end.github, write_spacing_seconds=30)
     await _add(end, tracker=busy)
+    assert busy.seconds_to_turn("another") is None
     with pytest.raises(TrackerUnavailable) as error:
         await _add(end, tracker=busy)
     assert not error.value.effect_possible
     assert 20 < (error.value.retry_after_seconds or 0) <= 30
+
+
+async def test_a_turn_that_was_kept_is_the_write_s_own(end: GitHubEnd) -> None:
+    """Whoever asks first writes first, asking again changes nothing, and others are after it."""
+    tracker = github_tracker(end.github, write_spacing_seconds=3)
+    assert 0 == tracker.seconds_to_turn("first")
+    assert 0 == tracker.seconds_to_turn("first")
+    second = tracker.seconds_to_turn("second")
+    assert second is not None
+    assert 2 < second <= 3
+    assert tracker.seconds_to_turn("third") is None
