@@ -69,7 +69,7 @@ async def test_a_write_whose_turn_is_far_away_is_not_begun(writing: Writing) -> 
     """However long others are before it, waiting uses up none of what it may be sent."""
     request, waits = writing.request(), iter([None] * 12)
     tracker = writing.tracker
-    tracker.seconds_to_turn = lambda _key: next(waits, 0.0)  # type: ignore[attr-defined]
+    vars(tracker)["seconds_to_turn"] = lambda _key: next(waits, 0.0)
     assert WriteOutcome.APPLIED is (await writing.carry(request)).outcome
     assert 12 < writing.attempts
     assert (1, 1) == (tracker.calls, (await writing.check(request)).dispatches)
