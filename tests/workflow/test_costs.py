@@ -7,7 +7,7 @@ whoever makes a run dearer, or cheaper, sees by how much, and says so on the pag
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import astuple, dataclass
 from itertools import count
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 import pytest
 from pydantic import JsonValue
 from sqlalchemy import event
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from tests.docs.pages import page
 from tests.workflow.decisions import a_request, final, lookup
@@ -59,18 +60,28 @@ async def own(world: World, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
         yield opened
 
 
+WRITE = "BEGIN a write"
+
+
 @contextmanager
 def statements(world: World) -> Iterator[list[str]]:
-    """Collect what is sent to the database meanwhile."""
-    engine, seen = world.services.store._engine.sync_engine, list[str]()
+    """Collect what is sent to the database meanwhile, and each beginning of a write."""
+    store, seen = world.services.store, list[str]()
+    engine, begin = store._engine.sync_engine, store._begin_writing
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         seen.append(statement)
 
+    def begun() -> AbstractAsyncContextManager[AsyncConnection]:
+        seen.append(WRITE)
+        return begin()
+
     event.listen(engine, "before_cursor_execute", note)
+    store._begin_writing = begun
     try:
         yield seen
     finally:
+        store._begin_writing = begin
         event.remove(engine, "before_cursor_execute", note)
 
 
@@ -94,7 +105,7 @@ async def _cost(
     events = await run.events()
     paid = sum(each.event_type in PAID for each in events)
     sent = [statement for statement in seen if not statement.startswith("BEGIN")]
-    return Cost(len(events), paid, size(events), len(sent), seen.count("BEGIN IMMEDIATE"))
+    return Cost(len(events), paid, size(events), len(sent), seen.count(WRITE))
 
 
 async def _long(world: World, steps: int) -> Cost:

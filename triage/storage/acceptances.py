@@ -30,6 +30,10 @@ FIRST_REVISION: Final = "0003"
 """The schema that has acceptances; in an older one none were made."""
 
 
+_NEWEST: Final = select(acceptances).order_by(acceptances.c.seq.desc()).limit(1)
+"""Built once: every run begins by asking it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Acceptance:
     """That somebody accepted rules.
@@ -140,8 +144,7 @@ class Acceptances:
 
 
 async def _newest(connection: AsyncConnection) -> tuple[int, Acceptance] | None:
-    query = select(acceptances).order_by(acceptances.c.seq.desc()).limit(1)
-    found = await first_row(connection, query)
+    found = await first_row(connection, _NEWEST)
     if found is None:
         return None
     values = dict(found)

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from pydantic import JsonValue
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -22,7 +22,7 @@ from triage.faults import Point, reach
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable, StorageUnreadable
 from triage.storage.raw import UNREADABLE, decoded, select_raw
-from triage.storage.rows import first_row, insert_first
+from triage.storage.rows import insert_first
 from triage.storage.schema import audit, audit_heads
 
 EDITED_HEAD: Final = "the head of an audit chain cannot be read: it was edited"
@@ -56,6 +56,19 @@ class AuditHead:
     hash: str
 
 
+# Built once, since to build a statement takes longer than to run it.
+_INSERT: Final = insert(audit)
+_HEAD: Final = audit_heads.c
+_LOCKED_HEAD: Final = (
+    select(_HEAD.tenant_key, _HEAD.seq, _HEAD.hash)
+    .where(_HEAD.tenant_key == bindparam("of"))
+    .with_for_update()
+)
+_MOVE_HEAD: Final = update(audit_heads).where(
+    _HEAD.tenant_key == bindparam("of"), _HEAD.seq == bindparam("last_seq")
+)
+
+
 async def append(connection: AsyncConnection, entry: AuditEntry) -> AuditHead:
     """Append `entry` to its tenant's chain, in the caller's transaction.
 
@@ -68,24 +81,21 @@ async def append(connection: AsyncConnection, entry: AuditEntry) -> AuditHead:
     seq = head["seq"] + 1
     body = _hashed_body(entry, seq, head["hash"])
     hash_ = digest_of_bytes(body)
-    await connection.execute(
-        insert(audit).values(
-            tenant_key=head["tenant_key"],
-            seq=seq,
-            subject=entry.subject,
-            kind=entry.kind,
-            body=body,
-            key_id="",
-            prev_hash=head["hash"],
-            hash=hash_,
-            at=entry.at,
-        )
-    )
-    moved = await connection.execute(
-        update(audit_heads)
-        .where(audit_heads.c.tenant_key == head["tenant_key"], audit_heads.c.seq == head["seq"])
-        .values(seq=seq, hash=hash_, updated_at=entry.at)
-    )
+    row = {
+        "tenant_key": head["tenant_key"],
+        "seq": seq,
+        "subject": entry.subject,
+        "kind": entry.kind,
+        "body": body,
+        "key_id": "",
+        "prev_hash": head["hash"],
+        "hash": hash_,
+        "at": entry.at,
+    }
+    await connection.execute(_INSERT, row)
+    newest = {"seq": seq, "hash": hash_, "updated_at": entry.at}
+    last = {"of": head["tenant_key"], "last_seq": head["seq"]}
+    moved = await connection.execute(_MOVE_HEAD, newest | last)
     if moved.rowcount != 1:
         raise StorageUnavailable("the audit chain's head moved under its lock: nothing was written")
     reach(Point.AUDIT_BEFORE_COMMIT, entry.kind)
@@ -117,9 +127,8 @@ async def heads(store: Store, *, skip_unreadable: bool = False) -> list[AuditHea
 
 async def _locked_head(connection: AsyncConnection, entry: AuditEntry) -> RowMapping:
     """Return what an entry follows on; nothing else of the head's row is read."""
-    tenant_key, h = digest_of(entry.tenant), audit_heads.c
-    query = select(h.tenant_key, h.seq, h.hash).where(h.tenant_key == tenant_key).with_for_update()
-    head = await first_row(connection, query)
+    tenant_key = digest_of(entry.tenant)
+    head = await _head(connection, tenant_key)
     if head is not None:
         if not isinstance(head["seq"], int) or not isinstance(head["hash"], str):
             raise StorageUnreadable(EDITED_HEAD)
@@ -132,10 +141,14 @@ async def _locked_head(connection: AsyncConnection, entry: AuditEntry) -> RowMap
         "updated_at": entry.at,
     }
     await insert_first(connection, audit_heads, empty)
-    head = await first_row(connection, query)
+    head = await _head(connection, tenant_key)
     if head is None:
         raise StorageUnavailable("the audit chain has no head: nothing was written")
     return head
+
+
+async def _head(connection: AsyncConnection, tenant_key: str) -> RowMapping | None:
+    return (await connection.execute(_LOCKED_HEAD, {"of": tenant_key})).mappings().first()
 
 
 def _hashed_body(entry: AuditEntry, seq: int, prev_hash: str) -> bytes:

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.address import Address
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable
-from triage.storage.sqlite import BEGIN, OpenedFile, set_up_connections
+from triage.storage.sqlite import BEGIN, OpenedFile, set_up_connections, took_at_once
 
 CONNECTIONS: Final = 15
 """At a time; whoever comes later waits for a turn."""
@@ -43,6 +43,7 @@ class DirectEngine:
             connect_args={"check_same_thread": False},
         )
         set_up_connections(self._engine, busy_seconds)
+        self._busy = busy_seconds
         # The pool would block the loop when it is empty, and so whoever could fill it.
         self._free = asyncio.Semaphore(CONNECTIONS)
 
@@ -77,9 +78,10 @@ class DirectEngine:
             # Before: to connect would make a file. After: whoever waited may have waited long.
             self._file.check()
             with self._engine.connect() as plain:
-                connection = plain.execution_options(**{BEGIN: how}) if how else plain
+                at_once = how is None or took_at_once(plain, how, self._busy)
+                connection = plain if at_once else plain.execution_options(**{BEGIN: how})
                 begin, commit = connection.begin, connection.commit
-                if how is None:
+                if at_once:
                     begin()
                 else:
                     await in_thread(begin)

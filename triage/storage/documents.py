@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final, Literal
 
-from sqlalchemy import case, or_, select, tuple_, update
+from sqlalchemy import Executable, Label, bindparam, case, or_, select, tuple_, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -108,13 +109,11 @@ class DocumentStore:
         Raises:
             StorageMisconfigured: the stored body no longer has its digest.
         """
-        d = documents.c
-        named = (d.scope == scope, d.kind == DocumentKind(kind))
-        query = select(documents, self._store.clock).where(
-            *named, d.digest.between(*digests_like(digest))
-        )
+        first, last = digests_like(digest)
+        which = {"of": scope, "what": DocumentKind(kind), "first": first, "last": last}
+        query = _digests_between(self._store.clock)
         async with self._store.read() as connection:
-            found = (await connection.execute(query.limit(2))).mappings().all()
+            found = (await connection.execute(query, which)).mappings().all()
         return self._readable(found[0]) if len(found) == 1 else Missing(digest=digest)
 
     async def newest(self, scope: str, kind: DocumentKind) -> Document | Unavailable | None:
@@ -181,6 +180,24 @@ async def keep(
     if not await insert_first(connection, documents, values):
         await _renew(connection, values)
     return digest_of_bytes(body)
+
+
+@cache
+def _digests_between(clock: Label[datetime]) -> Executable:
+    """Return the query for documents of like digests, built once: every question asks it.
+
+    Two are enough to know that neither is meant.
+    """
+    d = documents.c
+    return (
+        select(documents, clock)
+        .where(
+            d.scope == bindparam("of"),
+            d.kind == bindparam("what"),
+            d.digest.between(bindparam("first"), bindparam("last")),
+        )
+        .limit(2)
+    )
 
 
 def _named(scope: str, kind: DocumentKind, digest: str) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, Self
 
@@ -39,6 +39,7 @@ _POSTGRESQL_LIMITS: Final = text(
 )
 # Not now(), which is when the transaction began: it may have waited for a lock since.
 _POSTGRESQL_CLOCK: Final = func.clock_timestamp(type_=UtcDateTime()).label("database_now")
+_SQLITE_TICK: Final = 1_000
 # SQLite counts milliseconds; the zeros make them microseconds.
 _SQLITE_CLOCK: Final = func.strftime("%Y-%m-%d %H:%M:%f000", "now", type_=UtcDateTime()).label(
     "database_now"
@@ -171,7 +172,14 @@ class Store:
         return stamp + self._offset
 
     async def now(self, connection: AsyncConnection) -> datetime:
-        """Return the database's time, aware and in UTC: the only clock that workers share."""
+        """Return the database's time, aware and in UTC: the only clock that workers share.
+
+        SQLite has no other clock than its process, so that is not asked by a statement.
+        """
+        if self.is_sqlite:
+            moment = datetime.now(UTC)
+            whole = moment.microsecond // _SQLITE_TICK * _SQLITE_TICK
+            return moment.replace(microsecond=whole) + self._offset
         return self.time_in((await connection.execute(select(self.clock))).mappings().one())
 
     async def _check(self) -> None:

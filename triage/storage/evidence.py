@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
+from functools import cache
 from typing import Final
 
-from sqlalchemy import insert, literal, select, tuple_, update
+from sqlalchemy import Executable, Label, bindparam, insert, literal, select, tuple_, update
 from sqlalchemy.engine import RowMapping
 
 from triage.storage.engine import Store
@@ -19,6 +20,8 @@ from triage.storage.errors import StorageUnavailable
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import evidence
 
+FIRST_VERSION: Final = 1
+"""A run's version when it begins, before it has called anything."""
 _ANY_VERSION: Final = 2**31 - 1
 
 
@@ -105,14 +108,12 @@ class EvidenceStore:
 
     async def load(self, scope: str, before_version: int) -> list[StoredEvidence]:
         """Return the evidence that a run had before `before_version`, oldest first."""
-        e = evidence.c
-        query = (
-            select(evidence, self._store.clock)
-            .where(e.scope == scope, e.version < before_version)
-            .order_by(e.version)
-        )
+        if before_version <= FIRST_VERSION:
+            return []
+        which = {"of": scope, "before": before_version}
+        query = _all_before(self._store.clock)
         async with self._store.read() as connection:
-            found = (await connection.execute(query)).mappings().all()
+            found = (await connection.execute(query, which)).mappings().all()
         return [_until(_to_stored(row), self._store.time_in(row)) for row in found]
 
     async def copy(self, source: str, target: str) -> list[StoredEvidence]:
@@ -146,6 +147,17 @@ class EvidenceStore:
                 update(evidence).where(tuple_(*key).in_(due)).values(content=None, purged_at=moment)
             )
         return gone.rowcount
+
+
+@cache
+def _all_before(clock: Label[datetime]) -> Executable:
+    """Return the query for a run's evidence, built once: every question asks it."""
+    e = evidence.c
+    return (
+        select(evidence, clock)
+        .where(e.scope == bindparam("of"), e.version < bindparam("before"))
+        .order_by(e.version)
+    )
 
 
 def _to_stored(found: RowMapping) -> StoredEvidence:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from pydantic import JsonValue
-from sqlalchemy import Select, select, update
+from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -30,20 +30,26 @@ EDITED: Final = (
 _UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
+_LOCKED: Final = (
+    select(operations).where(operations.c.operation_key == bindparam("of")).with_for_update()
+)
+
+
 async def locked(connection: AsyncConnection, operation_key: str) -> OperationRecord | None:
     """Return an operation and lock its row until the transaction ends."""
-    query = select(operations).where(operations.c.operation_key == operation_key)
-    return await read_one(connection, query.with_for_update())
+    return await read_one(connection, _LOCKED, {"of": operation_key})
 
 
-async def read_one(connection: AsyncConnection, query: Select[Any]) -> OperationRecord | None:
-    """Return the first operation that `query` selects, or None.
+async def read_one(
+    connection: AsyncConnection, query: Select[Any], values: Mapping[str, str] | None = None
+) -> OperationRecord | None:
+    """Return the first operation that `query` selects with `values`, or None.
 
     Raises:
         StorageUnreadable: somebody edited its row.
     """
     with unreadable_named():
-        found = await first_row(connection, query)
+        found = (await connection.execute(query, values)).mappings().first()
         return None if found is None else to_record(found)
 
 

@@ -6,6 +6,7 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from sqlite3 import Error
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
@@ -133,3 +134,16 @@ def turn_on_wal(connection: Connection) -> None:
         cursor.close()
     if mode is None or mode[0] != "wal":
         raise StorageMisconfigured("SQLite needs a local disk: write-ahead logging is not possible")
+
+
+def took_at_once(connection: Connection, begin: str, busy_seconds: float) -> bool:
+    """Begin a transaction unless that has to wait for another process; return whether it did."""
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute("PRAGMA busy_timeout = 0")
+    try:
+        driver.execute(begin)
+    except Error:
+        return False
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {busy_seconds * 1000:.0f}")
+    return True

@@ -33,6 +33,7 @@ from triage.trackers.local_rows import (
     Label,
     add_event,
     find_issue,
+    has_labels,
     insert_issue,
     insert_label,
     inventory,
@@ -73,13 +74,14 @@ class LocalTracker(LocalUndo):
         }
         async with self._write() as connection:
             now = await self._store.now(connection)
-            is_new = await insert_issue(connection, issue, author or "", now)
-            if labels and not (await inventory(connection, repository)).labels:
+            new = await insert_issue(connection, issue, author or "", now)
+            if labels and not await has_labels(connection, repository):
                 for name in labels:
                     await insert_label(connection, repository, checked_label(name), now)
+            if new is not None:
+                return new
             row = await require_issue(connection, repository, number)
-            present = [] if is_new else await labels_on(connection, row["issue_key"])
-            return to_issue(row, present)
+            return to_issue(row, await labels_on(connection, row["issue_key"]))
 
     async def get_issue(self, repository: str, number: str) -> TrackedIssue | IssueNotFound:
         """Return the issue as it is now."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final
 
 from pydantic import JsonValue
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import BindParameter, bindparam, func, insert, select, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of, short_hash
-from triage.storage.rows import first_row, insert_first
+from triage.storage.rows import insert_first
 from triage.storage.schema import (
     tracker_events,
     tracker_issue_labels,
@@ -22,6 +23,32 @@ from triage.storage.schema import (
 from triage.trackers.base import TrackedIssue, content_digest
 from triage.trackers.base import label_key as shared_key
 from triage.trackers.inventory import Inventory, RepositoryLabel
+
+# Built once, since to build a statement takes longer than to run it.
+_WHICH: Final[BindParameter[str]] = bindparam("of")
+_EVENTS: Final = tracker_events.c
+_ON: Final = tracker_issue_labels.c
+_OF: Final = tracker_labels.c
+_ISSUE: Final = select(tracker_issues).where(tracker_issues.c.issue_key == _WHICH)
+_LOCKED_ISSUE: Final = _ISSUE.with_for_update()
+_TOUCH: Final = update(tracker_issues).where(tracker_issues.c.issue_key == _WHICH)
+_LABELS: Final = select(_OF.label_key, _OF.name, _OF.created_at)
+_LABELS_ON: Final = (
+    _LABELS.join_from(tracker_issue_labels, tracker_labels, _ON.label_key == _OF.label_key)
+    .where(_ON.issue_key == _WHICH)
+    .order_by(_ON.position)
+)
+_INVENTORY: Final = _LABELS.where(_OF.repository_key == _WHICH)
+_LAST_LABEL: Final = select(func.max(_ON.position)).where(_ON.issue_key == _WHICH)
+_PUT_ON: Final = insert(tracker_issue_labels)
+_INSERT_EVENT: Final = insert(tracker_events)
+_EVENTS_OF: Final = select(tracker_events).where(_EVENTS.issue_key == _WHICH).order_by(_EVENTS.seq)
+_LABEL_EVENTS_OF: Final = (
+    select(_EVENTS.label_key, _EVENTS.action)
+    .where(_EVENTS.issue_key == _WHICH, _EVENTS.label_key.is_not(None))
+    .order_by(_EVENTS.seq)
+)
+_LAST_EVENT: Final = select(func.max(_EVENTS.seq)).where(_EVENTS.issue_key == _WHICH)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +106,8 @@ def label_key(repository: str, name: str) -> str:
 
 async def insert_issue(
     connection: AsyncConnection, issue: dict[str, str], by: str, now: datetime
-) -> bool:
-    """Insert an open issue with its first event, unless it is there; return whether it was not."""
+) -> TrackedIssue | None:
+    """Insert an open issue with its first event and return it; None if there is one already."""
     key = issue_key(issue["repository"], issue["number"])
     values = {
         **issue,
@@ -92,32 +119,24 @@ async def insert_issue(
         "updated_at": now,
     }
     if not await insert_first(connection, tracker_issues, values):
-        return False
+        return None
     # Nothing can have happened to it before, and every run begins here: two statements less.
     await _insert_event(connection, key, 1, IssueEvent(action="created", by=by, at=now))
-    return True
+    return to_issue(values, [])
 
 
 async def find_issue(
     connection: AsyncConnection, repository: str, number: str, *, lock: bool = False
 ) -> RowMapping | None:
     """Return an issue's row; with `lock`, nobody else changes it until the transaction ends."""
-    query = select(tracker_issues).where(
-        tracker_issues.c.issue_key == issue_key(repository, number)
-    )
-    return await first_row(connection, query.with_for_update() if lock else query)
+    query = _LOCKED_ISSUE if lock else _ISSUE
+    found = await connection.execute(query, {"of": issue_key(repository, number)})
+    return found.mappings().first()
 
 
 async def labels_on(connection: AsyncConnection, key: str) -> list[Label]:
     """Return the labels on an issue, in the order in which they came."""
-    on, of = tracker_issue_labels.c, tracker_labels.c
-    query = (
-        select(of.label_key, of.name, of.created_at)
-        .join_from(tracker_issue_labels, tracker_labels, on.label_key == of.label_key)
-        .where(on.issue_key == key)
-        .order_by(on.position)
-    )
-    return [_label(row) for row in (await connection.execute(query)).mappings()]
+    return [_label(row) for row in (await connection.execute(_LABELS_ON, {"of": key})).mappings()]
 
 
 async def known_labels(
@@ -133,11 +152,15 @@ async def known_labels(
 
 async def inventory(connection: AsyncConnection, repository: str) -> Inventory:
     """Return a repository's labels."""
-    of = tracker_labels.c
-    query = select(of.label_key, of.name, of.created_at)
-    query = query.where(of.repository_key == repository_key(repository))
-    rows = (await connection.execute(query)).mappings()
-    return Inventory(RepositoryLabel(label.id, label.name) for label in map(_label, rows))
+    rows = await connection.execute(_INVENTORY, {"of": repository_key(repository)})
+    labels = map(_label, rows.mappings())
+    return Inventory(RepositoryLabel(label.id, label.name) for label in labels)
+
+
+async def has_labels(connection: AsyncConnection, repository: str) -> bool:
+    """Return whether a repository has any label."""
+    rows = await connection.execute(_INVENTORY.limit(1), {"of": repository_key(repository)})
+    return rows.first() is not None
 
 
 def _label(row: RowMapping) -> Label:
@@ -159,19 +182,13 @@ async def insert_label(
 
 async def put_on(connection: AsyncConnection, key: str, label: Label, now: datetime) -> None:
     """Put a label on a locked issue, after those that are there."""
-    on = tracker_issue_labels.c
-    last = await connection.scalar(select(func.max(on.position)).where(on.issue_key == key))
-    await connection.execute(
-        insert(tracker_issue_labels).values(
-            issue_key=key, label_key=label.key, position=(last or 0) + 1, added_at=now
-        )
-    )
+    last = await connection.scalar(_LAST_LABEL, {"of": key})
+    place = {"issue_key": key, "label_key": label.key, "position": (last or 0) + 1, "added_at": now}
+    await connection.execute(_PUT_ON, place)
 
 
 async def events_of(connection: AsyncConnection, key: str) -> list[IssueEvent]:
     """Return everything that happened to an issue, oldest first."""
-    e = tracker_events.c
-    query = select(tracker_events).where(e.issue_key == key).order_by(e.seq)
     return [
         IssueEvent(
             action=row["action"],
@@ -180,19 +197,14 @@ async def events_of(connection: AsyncConnection, key: str) -> list[IssueEvent]:
             at=row["at"],
             operation_key=row["operation_key"],
         )
-        for row in (await connection.execute(query)).mappings()
+        for row in (await connection.execute(_EVENTS_OF, {"of": key})).mappings()
     ]
 
 
 async def removed_from(connection: AsyncConnection, key: str) -> set[str]:
     """Return the keys of labels whose last event on an issue is that somebody removed them."""
-    e = tracker_events.c
-    query = (
-        select(e.label_key, e.action)
-        .where(e.issue_key == key, e.label_key.is_not(None))
-        .order_by(e.seq)
-    )
-    last = {row.label_key: row.action for row in await connection.execute(query)}
+    rows = await connection.execute(_LABEL_EVENTS_OF, {"of": key})
+    last = {row.label_key: row.action for row in rows}
     return {label for label, action in last.items() if action == "removed"}
 
 
@@ -200,12 +212,9 @@ async def add_event(
     connection: AsyncConnection, key: str, event: IssueEvent, label: Label | None = None
 ) -> None:
     """Append to the log of a locked issue, and note that it changed."""
-    e = tracker_events.c
-    last = await connection.scalar(select(func.max(e.seq)).where(e.issue_key == key))
+    last = await connection.scalar(_LAST_EVENT, {"of": key})
     await _insert_event(connection, key, (last or 0) + 1, event, label)
-    await connection.execute(
-        update(tracker_issues).where(tracker_issues.c.issue_key == key).values(updated_at=event.at)
-    )
+    await connection.execute(_TOUCH, {"of": key, "updated_at": event.at})
 
 
 async def _insert_event(
@@ -215,21 +224,20 @@ async def _insert_event(
     event: IssueEvent,
     label: Label | None = None,
 ) -> None:
-    await connection.execute(
-        insert(tracker_events).values(
-            issue_key=key,
-            seq=seq,
-            action=event.action,
-            label=event.label,
-            label_key=None if label is None else label.key,
-            by=event.by,
-            operation_key=event.operation_key,
-            at=event.at,
-        )
-    )
+    values = {
+        "issue_key": key,
+        "seq": seq,
+        "action": event.action,
+        "label": event.label,
+        "label_key": None if label is None else label.key,
+        "by": event.by,
+        "operation_key": event.operation_key,
+        "at": event.at,
+    }
+    await connection.execute(_INSERT_EVENT, values)
 
 
-def to_issue(row: RowMapping, labels: Sequence[Label]) -> TrackedIssue:
+def to_issue(row: RowMapping | Mapping[str, Any], labels: Sequence[Label]) -> TrackedIssue:
     """An issue's row and labels as every tracker gives them."""
     return TrackedIssue(
         repository=row["repository"],
