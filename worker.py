@@ -38,7 +38,7 @@ from triage.policy.rules_file import RulesFileError
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.replay import replay_files
 from triage.rules_place import RulesPlace
-from triage.sandbox import sandbox_for
+from triage.sandbox import bare, sandboxed
 from triage.settings import Role, Settings, SettingsError, load_settings
 from triage.signing.files import KeyringFile
 from triage.signing.keys import KeyringError
@@ -119,7 +119,7 @@ def build_workers(client: Client, settings: Settings, services: Services) -> lis
                 client,
                 task_queue=settings.task_queue,
                 workflows=WORKFLOWS,
-                workflow_runner=sandbox_for(WORKFLOWS),
+                workflow_runner=sandboxed() if settings.workflow_sandbox else bare(),
                 activities=decide_activities(services),
                 sticky_queue_schedule_to_start_timeout=sticky,
                 **common,

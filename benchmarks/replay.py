@@ -11,7 +11,7 @@ from typing import Final
 from temporalio.client import WorkflowHistory
 from temporalio.converter import DataConverter
 from temporalio.runtime import Runtime, TelemetryConfig
-from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, WorkflowRunner
+from temporalio.worker import Replayer, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT, Arm
@@ -20,7 +20,7 @@ from benchmarks.load import Load
 from benchmarks.plan import W
 from benchmarks.stats import Spread, counts, ratios
 from triage.converter import data_converter
-from triage.sandbox import sandbox_for
+from triage.sandbox import bare, sandboxed
 from workflows.issue_triage import IssueTriage
 
 HISTORIES: Final = 30
@@ -61,7 +61,7 @@ async def measure_replay(arms: Sequence[Arm], windows: int, *, sandbox: bool) ->
     """
     runtime = Runtime(telemetry=TelemetryConfig(logging=None))
     histories = await _histories(arms)
-    runner = sandbox_for(_PRODUCT) if sandbox else UnsandboxedWorkflowRunner()
+    runner = sandboxed() if sandbox else bare()
     product = _replayer(_PRODUCT, data_converter, runner, runtime)
     floor = _replayer([Floor], DataConverter.default, SandboxedWorkflowRunner(), runtime)
     replayers = {FLOOR: floor, FLOOR_AGAIN: floor, PRODUCT: product}

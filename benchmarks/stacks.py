@@ -93,13 +93,12 @@ def product_roles(plan: Plan) -> list[tuple[Role, ...]]:
 @asynccontextmanager
 async def product_stack(plan: Plan, folder: Path) -> AsyncIterator[Stack]:
     """Run the product: a server, its database if that is one, and its workers."""
-    program = "worker" if plan.sandbox else "benchmarks.unsandboxed"
     async with AsyncExitStack() as running:
         database = None
         if plan.database == "postgresql":
             database = running.enter_context(opened_server())
         stack = await running.enter_async_context(
-            _stack(plan, folder, program, database.url if database else None)
+            _stack(plan, folder, "worker", database.url if database else None)
         )
         if database:
             stack.roots["database"] = [database.pid]
@@ -129,7 +128,7 @@ async def _stack(
                 **server.environment(),
                 CONFIG_VARIABLE: str(config),
                 "PYTHONPATH": str(_ROOT),
-                # Without byte code on disk, the sandbox compiles a workflow's module for every run.
+                # Without byte code on disk, the sandbox compiles the floor's module for every run.
                 "PYTHONDONTWRITEBYTECODE": "",
             },
         )
@@ -147,6 +146,7 @@ def _settings(plan: Plan, folder: Path, database_url: str | None) -> Settings:
         "model": "rules",
         "tracker": "local",
         "local_trust": True,
+        "workflow_sandbox": plan.sandbox,
         "shutdown_grace_seconds": 1.0,
         "log_level": "error",
         **as_settings(plan),

@@ -13,7 +13,11 @@ from typing import Any, Final
 
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
-from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
+from temporalio.worker import (
+    UnsandboxedWorkflowRunner,
+    WorkflowInstance,
+    WorkflowInstanceDetails,
+)
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from triage.patient_queries import ASK_AGAIN
@@ -23,6 +27,14 @@ _ASKS: Final = frozenset({"query_workflow", "remove_from_cache"})
 
 class GuardedRunner(SandboxedWorkflowRunner):
     """The SDK's sandbox, for runs that no early query spoils."""
+
+    def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
+        """Return a run that refuses what it is handed before its time."""
+        return _Guarded(super().create_instance(det))
+
+
+class BareRunner(UnsandboxedWorkflowRunner):
+    """No sandbox, for runs that no early query spoils."""
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """Return a run that refuses what it is handed before its time."""
@@ -53,12 +65,12 @@ class _Guarded(WorkflowInstance):
         return is_new and act.timestamp.ToNanoseconds() == self._replayed_at
 
     def get_serialization_context(self, command_info: Any) -> Any:  # noqa: ANN401 - the SDK's own
-        """Answer as the run does."""
-        return self._run.get_serialization_context(command_info)
+        """Answer as the run does, without going into its sandbox: this only says what it is."""
+        return _inside(self._run).get_serialization_context(command_info)
 
     def get_external_store_context(self, command_info: Any) -> Any:  # noqa: ANN401 - the SDK's own
-        """Answer as the run does."""
-        return self._run.get_external_store_context(command_info)
+        """Answer as the run does, likewise."""
+        return _inside(self._run).get_external_store_context(command_info)
 
     def get_info(self) -> Any:  # noqa: ANN401 - the SDK's own
         """Answer as the run does."""
@@ -67,6 +79,12 @@ class _Guarded(WorkflowInstance):
     def get_thread_id(self) -> int | None:
         """Answer as the run does."""
         return self._run.get_thread_id()
+
+
+def _inside(run: Any) -> Any:  # noqa: ANN401 - the SDK has no name for it
+    """Return what runs in the sandbox, where there is one; the SDK asks it for every payload."""
+    sandboxed = getattr(run, "globals_and_locals", {}).get("__temporal_in_sandbox")
+    return run if sandboxed is None else sandboxed.instance
 
 
 def _only_asks(act: WorkflowActivation) -> bool:

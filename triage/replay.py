@@ -37,7 +37,7 @@ from temporalio.worker import (
 
 from triage.bounded import read_at_most
 from triage.converter import data_converter
-from triage.sandbox import sandbox_for
+from triage.sandbox import sandboxed
 
 MIN_EVENTS: Final = 2
 LIMIT_SECONDS: Final = 60.0
@@ -196,7 +196,7 @@ async def replay_failure(
     replayer = Replayer(
         workflows=workflows,
         data_converter=data_converter,
-        workflow_runner=runner or sandbox_for(workflows),
+        workflow_runner=runner or sandboxed(),
         interceptors=[watch, *interceptors],
         runtime=_silent_runtime(),
     )

@@ -1,36 +1,31 @@
 """How workflows are isolated: alike in the worker and wherever a history is replayed.
 
-Why it exists: the SDK's sandbox loads a workflow's module anew for every run. Our models, and the
-parts that workflows are made of, keep nothing between runs; loading them once saves most of what
-a run's beginning costs. Only the modules that define workflows are loaded for each.
+Why it exists: the SDK's sandbox loads every module that it is not told to pass through anew for
+each run. Ours keep nothing between runs, so they are loaded once: that saves most of what a run's
+beginning costs. The sandbox still takes the builtins away that a workflow must not use. A worker
+may go without it (``TRIAGE_WORKFLOW_SANDBOX``): what it would find, the lint of banned names, the
+replay gate and the tests, which all run with it, have to find before a release does.
 """
 
 from __future__ import annotations
 
-import pkgutil
-import sys
-from collections.abc import Iterator, Sequence
 from typing import Final
 
 from temporalio.worker.workflow_sandbox import SandboxRestrictions
 
-from triage.early_queries import GuardedRunner
+from triage.early_queries import BareRunner, GuardedRunner
 
-PACKAGE: Final = "workflows"
-LOADED_ONCE: Final = "triage"
+LOADED_ONCE: Final = ("triage", "workflows")
+"""Packages that hold no state: `tests/unit/test_sandbox.py` keeps them so."""
 
 
-def sandbox_for(workflows: Sequence[type]) -> GuardedRunner:
-    """Return what runs `workflows` in a worker, and what has to replay them."""
-    definitions = {workflow.__module__ for workflow in workflows}
-    parts = (name for name in _modules() if name not in definitions)
+def sandboxed() -> GuardedRunner:
+    """Return what runs our workflows in the sandbox, and what replays them."""
     return GuardedRunner(
-        restrictions=SandboxRestrictions.default.with_passthrough_modules(LOADED_ONCE, *parts)
+        restrictions=SandboxRestrictions.default.with_passthrough_modules(*LOADED_ONCE)
     )
 
 
-def _modules() -> Iterator[str]:
-    """Name the modules of the workflows' package, if it is in use."""
-    package = sys.modules.get(PACKAGE)
-    for found in pkgutil.iter_modules(package.__path__ if package else ()):
-        yield f"{PACKAGE}.{found.name}"
+def bare() -> BareRunner:
+    """Return what runs our workflows without it."""
+    return BareRunner()

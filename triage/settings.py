@@ -175,6 +175,9 @@ class Settings(BaseSettings):
     task_queue: Annotated[str, AfterValidator(values.queue_name)] = Field(
         "triage", description="the name of a task queue, such as triage"
     )
+    workflow_sandbox: bool = Field(
+        default=True, description="true or false (false: quicker, once tests and replays passed)"
+    )
     quiet_period_seconds: Seconds = Field(
         120.0, description="the seconds before a write that was found absent is sent again"
     )

@@ -11,28 +11,28 @@ import sys
 from pathlib import Path
 
 from temporalio.client import WorkflowHistory
-from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowRunner
+from temporalio.worker import WorkflowRunner
 
 import worker
 from tests.replay.commands import CommandWatch, recorded_arguments
 from triage.connection import run_async
 from triage.replay import read_history, replay_failure
-from triage.sandbox import sandbox_for
+from triage.sandbox import bare, sandboxed
 
 
 async def compare(file: Path) -> tuple[str | None, list[str]]:
     """Return how the two replays of one history differ, or from the history, and the commands."""
     history = read_history(file)
-    sandboxed, problem = await _watched(history, sandbox_for(worker.WORKFLOWS))
-    bare, bare_problem = await _watched(history, UnsandboxedWorkflowRunner())
+    inside, problem = await _watched(history, sandboxed())
+    outside, outside_problem = await _watched(history, bare())
     recorded = recorded_arguments(history)
-    if problem or bare_problem:
-        return f"sandboxed: {problem}; unsandboxed: {bare_problem}", sandboxed.lines
-    if (sandboxed.lines, sandboxed.arguments) != (bare.lines, bare.arguments):
-        return "the sandbox changes what the workflow does", sandboxed.lines
-    if recorded != sandboxed.arguments[: len(recorded)]:
-        return f"other arguments than recorded: {sandboxed.arguments}", sandboxed.lines
-    return None, sandboxed.lines
+    if problem or outside_problem:
+        return f"sandboxed: {problem}; unsandboxed: {outside_problem}", inside.lines
+    if (inside.lines, inside.arguments) != (outside.lines, outside.arguments):
+        return "the sandbox changes what the workflow does", inside.lines
+    if recorded != inside.arguments[: len(recorded)]:
+        return f"other arguments than recorded: {inside.arguments}", inside.lines
+    return None, inside.lines
 
 
 async def _watched(

@@ -35,7 +35,7 @@ from tests.workflow.runs import Run
 from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ISSUE_TRIAGE, TASK_QUEUE, writes_queue
 from triage.contracts.response import TriageResponse
-from triage.sandbox import sandbox_for
+from triage.sandbox import sandboxed
 from triage.settings import Settings
 from triage.storage.documents import SHARED, DocumentKind
 from triage.trackers.local import LocalTracker
@@ -208,7 +208,7 @@ async def altered_world(
             world.client,
             task_queue=queue,
             workflows=worker.WORKFLOWS,
-            workflow_runner=sandbox_for(worker.WORKFLOWS),
+            workflow_runner=sandboxed(),
             activities=activities,
             interceptors=guards,
             sticky_queue_schedule_to_start_timeout=timedelta(seconds=1),
