@@ -16,7 +16,7 @@ MODULE_LINES = 400
 MAY_IMPORT = {
     "workflows": ("workflows", "triage.contracts", "triage.policy", "temporalio", "pydantic"),
     "triage/contracts": ("triage.contracts", "temporalio", "pydantic"),
-    "triage/policy": ("triage.policy", "triage.contracts", "pydantic"),
+    "triage/policy": ("triage.policy", "triage.contracts", "pydantic", "markdown_it"),
 }
 SUPPRESSION = re.compile(
     r"#\s*(?:noqa|type:\s*ignore)"

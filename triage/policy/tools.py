@@ -22,7 +22,6 @@ from triage.contracts.names import (
     ACTIVITY_SEARCH_POLICY,
 )
 from triage.contracts.payloads import ToolSnapshot
-from triage.policy.named_paths import mentioned_paths, visible
 from triage.policy.tool_shapes import Bounds as Bounds
 from triage.policy.tool_shapes import Effect as Effect
 from triage.policy.tool_shapes import Kind as Kind
@@ -244,9 +243,11 @@ def normalise_issue(tool: str, value: JsonValue) -> NormalResult:
     Raises:
         ToolResultError: as by digest.
     """
+    from triage.policy.named_paths import mentioned_paths  # noqa: PLC0415 - slow to load
+
     found = normalise_by_digest(tool, value)
     title, body = (str(found.content.get(name, "")) for name in ("title", "body"))
-    paths: list[JsonValue] = [*mentioned_paths(f"{title}\n{visible(body)}")]
+    paths: list[JsonValue] = [*mentioned_paths(title, body)]
     return replace(found, facts={**found.facts, PATHS: paths}) if paths else found
 
 
