@@ -34,7 +34,9 @@ def typed(
     """Commands in a folder with a data set of two lines, `set.jsonl`."""
     lines = "".join(f"{json.dumps(LINE)}\n" for _ in range(2))
     (tmp_path / "set.jsonl").write_text(lines, encoding="utf-8")
-    (tmp_path / "bad.jsonl").write_text(f"{lines}{{}}\n", encoding="utf-8")
+    (tmp_path / "bad.jsonl").write_text(f"{lines}{{}}\n[]\n", encoding="utf-8")
+    (tmp_path / "bad.toml").write_text("[policy]\na = = 1\n", encoding="utf-8")
+    (tmp_path / "odd.toml").write_bytes(b"\xff\xfe")
     return Typed(tmp_path, monkeypatch, capsys)
 
 
@@ -57,10 +59,16 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[Configuration]:
     ("arguments", "told"),
     [
         (["none.jsonl"], "none.jsonl: cannot be read"),
-        (["bad.jsonl"], "line 3: case.request: is missing"),
+        (["bad.jsonl"], "bad.jsonl: line 3: case.request: is missing"),
+        (["bad.jsonl"], "       line 4: must be a JSON object\nhint: each line is an object"),
         (["set.jsonl", "--min", "rigth=1"], "a threshold is about one of right"),
         (["set.jsonl", "--thresholds", "none.toml"], "none.toml: cannot be read"),
-        (["set.jsonl", "--report", "none/report.html"], "cannot be written"),
+        (["set.jsonl", "--thresholds", "bad.toml"], "bad.toml: is not TOML at line 2, column 5"),
+        (["set.jsonl", "--thresholds", "odd.toml"], "odd.toml: is not UTF-8 text"),
+        (["set.jsonl", "--policy", "bad.toml"], "bad.toml: line 2: the file: is not TOML"),
+        (["set.jsonl", "--compare", "odd.toml"], "odd.toml: is not UTF-8 text; save it as UTF-8"),
+        (["set.jsonl", "--report", "none/report.html"], "written: there is no folder none"),
+        (["set.jsonl", "--junit", "."], ".: cannot be written: it is a folder"),
         (["set.jsonl", "--model", "nope"], "unknown model 'nope'"),
         (["set.jsonl", "--model", "openai:x"], "has no key here"),
         (["set.jsonl", "--compare", "none.toml"], "none.toml: no such file"),

@@ -74,6 +74,8 @@ def test_figures_for_people(typed: Typed) -> None:
     [
         (b'{"title": "t", "label": "x"}\n{"title": 1}\n', "issues.jsonl: line 2: title: must be"),
         (b"", "issues.jsonl: has no issues"),
+        (b"\xef\xbb\xbf", "issues.jsonl: has no issues"),
+        (b"[]\r\n" * 7, "       lines that are wrong, in all: 7"),
         (b'{"title": "t", "label": "x"}\n', "issues.jsonl: has issues of one label only"),
     ],
 )
@@ -88,13 +90,19 @@ def test_a_file_that_cannot_be_used(typed: Typed, tmp_path: Path, data: bytes, s
 
 
 def test_a_file_that_is_not_there_or_cannot_be_written(typed: Typed) -> None:
-    """Both are said by name."""
+    """Both are said by name, and where nothing can be written nothing is learned first."""
     answer = typed("learn", "none.jsonl")
     assert (2, True) == (answer.status, "none.jsonl: cannot be read" in answer.err)
-    answer = typed("learn", "issues.jsonl", "--output", "none/weights.json")
-    assert (2, True) == (answer.status, "none/weights.json: cannot be written" in answer.err)
-    answer = typed("learn", "issues.jsonl", "--report", "none/report.json")
-    assert (2, True) == (answer.status, "none/report.json: cannot be written" in answer.err)
+    for option in ("--output", "--report"):
+        answer = typed("learn", "issues.jsonl", option, "none/file.json")
+        said = (
+            "error: none/file.json: cannot be written: there is no folder none\nhint: make it first"
+        )
+        assert (2, said) == (answer.status, answer.err.strip())
+        answer = typed("learn", "issues.jsonl", option, ".")
+        assert (2, True) == (answer.status, "it is a folder" in answer.err)
+        assert "learning from" not in answer.err
+    assert not (typed.home / "none").exists()
 
 
 def test_without_the_library(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +121,10 @@ def test_weights_are_shown_and_stored(typed: Typed, tmp_path: Path) -> None:
         weights.digest()
         == typed("weights", "show", "weights.json", "--format", "json").json()["digest"]
     )
-    assert weights.digest() in typed("weights", "show", "weights.json").out
+    shown = typed("weights", "show", "weights.json").out
+    assert weights.digest() in shown
+    assert max(map(len, shown.splitlines()[1:])) <= 80
+    assert "\nquestion\n  first: " in shown
     answer = typed("weights", "store", "weights.json")
     assert (1, True) == (answer.status, "there is no database" in answer.err)
     typed("writes", "stop", "--create", "--reason", "makes a database")
@@ -126,12 +137,34 @@ def test_weights_are_shown_and_stored(typed: Typed, tmp_path: Path) -> None:
     )
 
 
+def test_what_is_stored_is_shown_by_its_digest(typed: Typed) -> None:
+    """As doctor prints it, or as a run names its model; what is not there is said."""
+    _learned(typed)
+    digest = typed("weights", "show", "weights.json", "--format", "json").json()["digest"]
+    answer = typed("weights", "show", digest)
+    assert (1, True) == (answer.status, "there is no database" in answer.err)
+    typed("writes", "stop", "--create", "--reason", "makes a database")
+    answer = typed("weights", "show", digest)
+    assert (1, True) == (answer.status, f"{digest}: no such weights are stored" in answer.err)
+    assert "hint: 'triage weights store FILE' stores them" in answer.err
+    typed("weights", "store", "weights.json")
+    shown = typed("weights", "show", "weights.json")
+    for name in (digest, f"learned:{digest}", f"learned:{digest}:acme/api", digest[:23]):
+        assert shown == typed("weights", "show", name)
+    for name in ("sha256:12", "learned:none", "nowhere.json"):
+        answer = typed("weights", "show", name)
+        assert (2, "") == (answer.status, answer.out)
+        assert f"error: {name}: " in answer.err
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"\x80\x04K\x01.", b"{}", json.dumps({"labels": 1}).encode()]
 )
 def test_what_are_no_weights_is_refused(typed: Typed, tmp_path: Path, data: bytes) -> None:
     """Nothing else is stored, whatever it is."""
     (tmp_path / "weights.json").write_bytes(data)
-    answer = typed("weights", "store", "weights.json")
-    assert (2, "") == (answer.status, answer.out)
-    assert "weights" in answer.err
+    for command in ("store", "show"):
+        answer = typed("weights", command, "weights.json")
+        assert (2, "") == (answer.status, answer.out)
+        assert "error: weights.json: weights" in answer.err
+        assert "hint: 'triage learn --output FILE' makes such a file" in answer.err

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.evaluation.cases import REQUEST
-from triage.evaluation.dataset import parse_dataset, read_dataset
+from triage.evaluation.dataset import DatasetError, parse_dataset, read_dataset
 from triage.evaluation.fixture import FixtureError
 from triage.resources import fixtures_path
 
@@ -53,6 +53,7 @@ def test_a_line_separator_in_a_text_ends_no_line() -> None:
         (_line(request={}), "line 1: request.request_id: is missing"),
         (_line(request={**REQUEST, "title": " "}), "line 1: request.title: must not be blank"),
         (f"{_line(id='a')}\n{_line(id='a')}", "line 2: line 1 has the same id"),
+        ("\ufeff", "there is no case in it"),
         ('{"request": 1, "request": 2}', "line 1: an object has the same key twice"),
     ],
 )
@@ -61,6 +62,18 @@ def test_a_mistake_is_told_with_its_line(text: str, message: str) -> None:
     with pytest.raises(FixtureError) as told:
         parse_dataset(text.encode())
     assert message in str(told.value)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    """Five lines are named, those with an id that is taken among them, and how many are wrong."""
+    good = _line(id="a")
+    with pytest.raises(DatasetError) as told:
+        parse_dataset("\r\n".join([good, "[]", "", good, *["{"] * 6]).encode())
+    lines = str(told.value).splitlines()
+    assert ["line 2: must be a JSON object", "line 4: line 1 has the same id"] == lines[:2]
+    assert "line 7 is not valid JSON" == lines[4]
+    assert "lines that are wrong, in all: 8" == lines[5]
+    assert 6 == len(lines)
 
 
 def test_a_bad_request_may_be_what_a_case_is_about() -> None:

@@ -12,17 +12,24 @@ import typer
 from triage.cli.errors import InputError
 from triage.cli.output import Format, put, put_json, say
 from triage.cli.running import run
+from triage.cli.writing import check_place, write
 from triage.evaluation.configuration import Configuration
-from triage.evaluation.dataset import Dataset, read_dataset
+from triage.evaluation.dataset import Dataset, DatasetError, read_dataset
 from triage.evaluation.dataset_report import junit, text_lines, to_json
 from triage.evaluation.dataset_report import passes as report_passes
 from triage.evaluation.dataset_runner import evaluate_dataset
+from triage.evaluation.fixture import shown
 from triage.evaluation.html_report import to_html
 from triage.evaluation.summary import Report, Summary
 from triage.evaluation.thresholds import Threshold, check, from_options, read_thresholds
+from triage.policy.rules_findings import RulesFileError
 from triage.settings import Settings, load_settings
 
 TENTHS: Final = 10
+LINES_HINT: Final = (
+    'each line is an object such as {"request": {…}, "expected": {"route": "bug"}}; '
+    "docs/reference.md has all fields"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,18 +95,18 @@ def evaluate(file: Path, wanted: Wanted, format_: Format) -> None:
 
     Raises:
         FixtureError: a file or a threshold cannot be used; nothing was started.
-        InputError: a report cannot be written there.
+        InputError: a line is no case, rules cannot be used, or a report cannot be written there.
         typer.Exit: with 1, when it does not pass.
     """
-    bounds, dataset, settings = wanted.bounds(), read_dataset(file), load_settings()
+    bounds, dataset, settings = wanted.bounds(), _read(file), load_settings()
     for path in (wanted.junit, wanted.report):
-        _check_folder(path)
+        check_place(path)
     report = run(_evaluated(dataset, wanted, settings))
     checked, command = check(bounds, report.main), wanted.command(file)
     if wanted.junit is not None:
-        _write(wanted.junit, junit(report, checked))
+        write(wanted.junit, junit(report, checked).encode())
     if wanted.report is not None:
-        _write(wanted.report, to_html(report, checked, command))
+        write(wanted.report, to_html(report, checked, command).encode())
     if format_ is Format.JSON:
         put_json(to_json(report, checked, command))
     else:
@@ -108,10 +115,17 @@ def evaluate(file: Path, wanted: Wanted, format_: Format) -> None:
         raise typer.Exit(1)
 
 
+def _read(file: Path) -> Dataset:
+    try:
+        return read_dataset(file)
+    except DatasetError as error:
+        raise InputError(str(error), LINES_HINT) from None
+
+
 async def _evaluated(dataset: Dataset, wanted: Wanted, settings: Settings) -> Report:
     configurations = wanted.configurations()
     for one in configurations:
-        await one.check(settings)
+        await _check(one, settings)
     found = []
     for one in configurations:
         say(f"evaluating {dataset.name} with {one.name}")
@@ -121,15 +135,10 @@ async def _evaluated(dataset: Dataset, wanted: Wanted, settings: Settings) -> Re
     return Report(dataset, tuple(found))
 
 
-def _check_folder(path: Path | None) -> None:
-    """See that a report has a place before the work is done, which may take long."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise InputError(f"{path} cannot be written (there is no such folder)")
-
-
-def _write(path: Path, text: str) -> None:
+async def _check(one: Configuration, settings: Settings) -> None:
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        why = error.strerror or "unknown error"
-        raise InputError(f"{path} cannot be written ({why})") from None
+        await one.check(settings)
+    except RulesFileError as error:
+        name = "" if one.rules is None else f"{shown(one.rules)}: "
+        hint = "'triage policy check' tells more of a rules file"
+        raise InputError(f"{name}{str(error).removeprefix('the file: ')}", hint) from None

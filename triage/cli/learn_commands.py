@@ -68,8 +68,17 @@ def store(file: WeightsFile, format_: FormatOption = Format.TEXT) -> None:
 
 
 @weights_app.command("show")
-def show(file: WeightsFile, format_: FormatOption = Format.TEXT) -> None:
+def show(
+    weights_: Annotated[
+        str,
+        typer.Argument(
+            metavar="WEIGHTS",
+            help="Such a file, or the digest or model's name of what is stored.",
+        ),
+    ],
+    format_: FormatOption = Format.TEXT,
+) -> None:
     """Show what a classifier looks at: labels, threshold and the heaviest features."""
     from triage.cli import weights  # noqa: PLC0415 - see triage.cli.main
 
-    weights.show(file, format_)
+    weights.show(weights_, format_)

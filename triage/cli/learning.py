@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from triage.cli.errors import InputError, RefusedError
 from triage.cli.inputs import read_bytes
 from triage.cli.output import Format, put, put_json, put_long, put_table, say
+from triage.cli.writing import check_place, write
 from triage.learning.learner import MIN_PER_LABEL, Learned, learn_from, measure
 from triage.learning.report import Measured, heaviest, measured_json
 from triage.learning.rows import Rows, RowsError, read_rows
@@ -50,6 +51,8 @@ def learn(
         InputError: a file cannot be read, holds no usable issues, or cannot be written.
         RefusedError: the library that training needs is not installed.
     """
+    for path in (output, report):
+        check_place(path)
     rows = _read(file)
     tests = None if test is None else _read(test)
     say(f"learning from {_counted(rows)}")
@@ -62,10 +65,10 @@ def learn(
         raise RefusedError(str(error), INSTALL) from None
     document = _document(learned, rows, tests)
     if output is not None:
-        _write(output, learned.weights.body())
+        _write_weights(output, learned.weights.body())
         document["weights_file"] = str(output)
     if report is not None:
-        _write(report, f"{json.dumps(document, indent=2)}\n".encode())
+        write(report, f"{json.dumps(document, indent=2)}\n".encode())
     if format_ is Format.JSON:
         put_json({name: document[name] for name in FIGURES})
     else:
@@ -94,20 +97,21 @@ def _read(path: Path) -> Rows:
         raise InputError("\n".join([f"{path}: {first}", *more]), ROWS_HINT) from None
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write_weights(path: Path, data: bytes) -> None:
     if len(data) > MAX_WEIGHTS_BYTES:
         raise InputError("what was learned is too large to be used", "give fewer groups or labels")
-    try:
-        path.write_bytes(data)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "no such path"
-        raise InputError(f"{path}: cannot be written: {why}") from None
+    write(path, data)
 
 
 def _counted(rows: Rows) -> str:
-    groups = f", {len(rows.groups)} groups" if rows.groups else ""
-    repeated = f"; {rows.repeated} repetitions left out" if rows.repeated else ""
-    return f"{len(rows.issues):,} issues, {len(rows.labels)} labels{groups}{repeated}"
+    issues, labels = _number(len(rows.issues), "issue"), _number(len(rows.labels), "label")
+    groups = f", {_number(len(rows.groups), 'group')}" if rows.groups else ""
+    repeated = f"; {_number(rows.repeated, 'repetition')} left out" if rows.repeated else ""
+    return f"{issues}, {labels}{groups}{repeated}"
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _document(learned: Learned, rows: Rows, tests: Rows | None) -> Document:

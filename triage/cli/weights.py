@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
+from triage.cli.errors import InputError, RefusedError
 from triage.cli.inputs import read_bytes
-from triage.cli.output import Format, put, put_json, put_table
+from triage.cli.output import Format, beside, put, put_json
 from triage.cli.running import run
-from triage.cli.stores import open_store, place
+from triage.cli.stores import look_into_store, must_exist, open_store, place
+from triage.contracts.base import ContractError
 from triage.learning.report import heaviest
 from triage.models.learned_weights import Weights, read_weights
-from triage.storage.documents import SHARED, DocumentKind, DocumentStore
+from triage.settings import load_settings
+from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore
 
 NO_DATABASE: Final = (
     "start a worker once, or go to the folder that it runs in; 'triage up' makes the database"
 )
+
+NO_WEIGHTS: Final = "'triage learn --output FILE' makes such a file"
+STORE: Final = "'triage weights store FILE' stores them"
+_STORED: Final = re.compile(r"(?:learned:(?:sha256:)?|sha256:)([0-9a-f]{16,64})(?::.+)?")
 
 
 def store(file: Path, format_: Format) -> None:
     """Put weights into the workers' database by their digest; again changes nothing.
 
     Raises:
-        ContractError: they cannot be used.
+        InputError: the file cannot be read, or holds no weights.
         RefusedError: there is no database.
         StorageError: it cannot be used.
     """
-    weights = read_weights(read_bytes(file))
+    weights = _read(file)
     digest = run(_store(weights))
     model = f"learned:{digest}"
     if format_ is Format.JSON:
@@ -41,13 +49,17 @@ async def _store(weights: Weights) -> str:
         return await DocumentStore(opened).put(SHARED, DocumentKind.WEIGHTS, weights.body())
 
 
-def show(file: Path, format_: Format) -> None:
-    """Print what a classifier is and looks at.
+def show(name: str, format_: Format) -> None:
+    """Print what a classifier is and looks at: one in a file, or one that is stored.
+
+    What is stored goes by its digest, as `triage doctor` prints it, or by the name of the model.
 
     Raises:
-        ContractError: the file holds no weights.
+        InputError: the file cannot be read, or holds no weights.
+        RefusedError: no such weights are stored.
+        StorageError: the database cannot be used.
     """
-    weights = read_weights(read_bytes(file))
+    weights = _weights_of(name)
     facts = {
         "digest": weights.digest(),
         "labels": list(weights.labels),
@@ -65,10 +77,38 @@ def show(file: Path, format_: Format) -> None:
     put(f"{facts['digest']}, taught by {weights.issues:,} issues")
     put(f"answers {threshold}, chosen for {weights.target_accuracy:.0%} right")
     put(f"groups with weights of their own: {', '.join(sorted(weights.groups)) or 'none'}", "")
+    put("what speaks most for a label:")
     top = heaviest(weights)
-    rows = [(label, ", ".join(map(str, _listed(top[label])))) for label in weights.labels]
-    put_table(("LABEL", "WHAT SPEAKS MOST FOR IT"), rows)
+    for label in weights.labels:
+        put(*beside("", label), *beside("  ", ", ".join(map(str, _listed(top[label])))))
 
 
 def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else []
+
+
+def _weights_of(name: str) -> Weights:
+    """Return those of a file if there is one, else those that are stored."""
+    found = _STORED.fullmatch(name)
+    if Path(name).exists() or not (found or name.startswith(("sha256:", "learned:"))):
+        return _read(Path(name))
+    if found is None:
+        raise InputError(f"{name}: is no digest", "'triage doctor' prints it: sha256:…")
+    return run(_stored(f"sha256:{found[1]}"))
+
+
+def _read(file: Path) -> Weights:
+    data = read_bytes(file)
+    try:
+        return read_weights(data)
+    except ContractError as error:
+        raise InputError(f"{file}: {error}", NO_WEIGHTS) from None
+
+
+async def _stored(digest: str) -> Weights:
+    await must_exist(NO_DATABASE)
+    async with look_into_store(load_settings()) as opened:
+        found = await DocumentStore(opened).get(SHARED, DocumentKind.WEIGHTS, digest)
+    if not isinstance(found, Document):
+        raise RefusedError(f"{digest}: no such weights are stored in {place()}", STORE)
+    return read_weights(found.body)

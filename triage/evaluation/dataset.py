@@ -18,6 +18,7 @@ from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_js
 from triage.contracts.failures import FailureClass
 from triage.contracts.request import parse_request
 from triage.evaluation.fixture import FixtureError, shown
+from triage.json_lines import Mistakes, numbered_lines
 
 MAX_DATASET_BYTES: Final = 268_435_456
 
@@ -38,6 +39,10 @@ def _effect(text: str) -> str:
 
 
 Effect = Annotated[Name, AfterValidator(_effect)]
+
+
+class DatasetError(FixtureError):
+    """A file that can be read and is no data set; the message names its lines and quotes none."""
 
 
 class Expected(Contract):
@@ -106,8 +111,8 @@ def read_dataset(path: Path) -> Dataset:
     """Read and check a data set.
 
     Raises:
-        FixtureError: the file cannot be read, or a line is no case; the message names the file, the
-            line and the field.
+        FixtureError: the file cannot be read.
+        DatasetError: lines are no cases; the message names the file, lines and fields.
     """
     try:
         data = read_at_most(path, MAX_DATASET_BYTES)
@@ -116,43 +121,46 @@ def read_dataset(path: Path) -> Dataset:
         raise FixtureError(f"{shown(path)}: cannot be read ({why})") from None
     try:
         return Dataset(path.name, digest_of_bytes(data), parse_dataset(data))
-    except FixtureError as error:
-        raise FixtureError(f"{shown(path)}: {error}") from None
+    except DatasetError as error:
+        raise DatasetError(f"{shown(path)}: {error}") from None
 
 
 def parse_dataset(data: bytes) -> tuple[DatasetCase, ...]:
     """Check the lines of a data set; blank ones are skipped.
 
     Raises:
-        FixtureError: a line is no case, or there is none.
+        DatasetError: lines are no cases, of which the first ones are named, or there is no case.
     """
-    # Only a line feed ends a line: what else some readers split at may stand in a JSON string.
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    numbered = [(n, line) for n, line in enumerate(lines, start=1) if line.strip()]
-    if not numbered:
-        raise FixtureError("there is no case in it")
-    if len(numbered) > MAX_CASES:
-        raise FixtureError(f"more than {MAX_CASES} cases")
-    cases = tuple(_case(line, f"line {number}", number) for number, line in numbered)
-    first: dict[str, int] = {}
-    for (number, _), case in zip(numbered, cases, strict=True):
-        if case.id in first:
-            raise FixtureError(f"line {number}: line {first[case.id]} has the same id")
-        first[case.id] = number
-    return cases
+    cases: dict[str, tuple[int, DatasetCase]] = {}
+    mistakes = Mistakes()
+    for count, (number, line) in enumerate(numbered_lines(data), start=1):
+        if count > MAX_CASES:
+            raise DatasetError(f"more than {MAX_CASES} cases")
+        try:
+            case = _case(line, f"line {number}", number)
+            first, _ = cases.setdefault(case.id, (number, case))
+            if first != number:
+                raise DatasetError(f"line {number}: line {first} has the same id")
+        except DatasetError as error:
+            mistakes.add(str(error))
+    if mistakes:
+        raise DatasetError(str(mistakes))
+    if not cases:
+        raise DatasetError("there is no case in it")
+    return tuple(case for _, case in cases.values())
 
 
 def _case(line: bytes, where: str, number: int) -> DatasetCase:
     try:
         value = parse_json(line, where)
     except ContractError as error:
-        raise FixtureError(str(error)) from None
+        raise DatasetError(str(error)) from None
     if not isinstance(value, dict):
-        raise FixtureError(f"{where}: must be a JSON object")
+        raise DatasetError(f"{where}: must be a JSON object")
     try:
         read = Line.model_validate_json(canonical_json(value))
     except ValidationError as error:
-        raise FixtureError(f"{where}: {explain(error, 'case', Line, Expected)}") from None
+        raise DatasetError(f"{where}: {explain(error, 'case', Line, Expected)}") from None
     if read.expected.failure is not FailureClass.INVALID_INPUT:
         _check_request(read.request, where)
     decisions = None if read.decisions is None else tuple(read.decisions)
@@ -163,4 +171,4 @@ def _check_request(request: JsonValue, where: str) -> None:
     try:
         parse_request(request)
     except ContractError as error:
-        raise FixtureError(f"{where}: {error}") from None
+        raise DatasetError(f"{where}: {error}") from None

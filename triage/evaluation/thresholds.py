@@ -12,7 +12,7 @@ from triage.bounded import read_at_most
 from triage.evaluation.fixture import MAX_FILE_BYTES, FixtureError, shown
 from triage.evaluation.judging import Behaviour, Grade
 from triage.evaluation.summary import Summary
-from triage.policy.toml_text import toml_table
+from triage.policy.toml_text import TomlError, toml_table
 
 TABLE: Final = "thresholds"
 MEANS: Final = ("steps", "tokens", "cost_micros")
@@ -78,12 +78,15 @@ def read_thresholds(path: Path) -> tuple[Threshold, ...]:
         FixtureError: it cannot be read, or holds anything that is no threshold.
     """
     try:
-        value = toml_table(read_at_most(path, MAX_FILE_BYTES).decode())
+        value = toml_table(read_at_most(path, MAX_FILE_BYTES).decode("utf-8-sig"))
     except OSError as error:
         why = error.strerror or "unknown error"
         raise FixtureError(f"{shown(path)}: cannot be read ({why})") from None
-    except ValueError:
-        raise FixtureError(f"{shown(path)}: not valid TOML in UTF-8") from None
+    except TomlError as error:
+        where = f" at {error.place}" if error.place else ""
+        raise FixtureError(f"{shown(path)}: is not TOML{where}; correct it there") from None
+    except UnicodeDecodeError:
+        raise FixtureError(f"{shown(path)}: is not UTF-8 text; save it as UTF-8") from None
     try:
         return tuple(_from_tables(value.get(TABLE)))
     except FixtureError as error:

@@ -7,8 +7,6 @@ what they meant.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -17,12 +15,11 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from triage.contracts.base import ContractError
 from triage.contracts.canonical import parse_json, short_hash
 from triage.contracts.wording import in_words
+from triage.json_lines import Mistakes, numbered_lines
 from triage.models.learned_weights import MAX_GROUP_CHARS, MAX_GROUPS, MAX_LABELS, LabelName
 
 MAX_ROWS: Final = 50_000
 MAX_LINE_BYTES: Final = 4_194_304
-MAX_MISTAKES: Final = 5
-"""As many lines are named; how many there are in all is said beside them."""
 
 
 class RowsError(ValueError):
@@ -82,32 +79,22 @@ def read_rows(data: bytes) -> Rows:
         RowsError: with the lines that are wrong, or what is wrong with all of them.
     """
     found: dict[tuple[str, str], IssueRow] = {}
-    mistakes: list[str] = []
-    count = wrong = 0
-    for number, line in enumerate(_lines(data), start=1):
-        if not line.strip():
-            continue
+    mistakes = Mistakes()
+    count = 0
+    for number, line in numbered_lines(data):
         count += 1
         read = _row(line)
         if isinstance(read, str):
-            wrong += 1
-            mistakes += [f"line {number}: {read}"][: MAX_MISTAKES - len(mistakes)]
+            mistakes.add(f"line {number}: {read}")
         else:
             found.setdefault((read.key, read.label), read)
         if count > MAX_ROWS:
             raise RowsError(f"has more than {MAX_ROWS:,} issues")
-    if wrong > len(mistakes):
-        mistakes.append(f"lines that are wrong, in all: {wrong}")
     if mistakes:
-        raise RowsError("\n".join(mistakes))
+        raise RowsError(str(mistakes))
     rows = Rows(tuple(found[key] for key in sorted(found)), count - len(found))
     _check(rows)
     return rows
-
-
-def _lines(data: bytes) -> Iterator[bytes]:
-    """Yield lines as JSON Lines has them: only a line feed ends one."""
-    yield from io.BytesIO(data)
 
 
 def _row(line: bytes) -> IssueRow | str:

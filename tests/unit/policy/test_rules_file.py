@@ -162,6 +162,7 @@ def test_a_label_of_unknown_effect_counts_as_control() -> None:
 
 
 MISTAKES = {
+    "cut off": ("a = [", ["the file: is not TOML at end of document; correct it"]),
     "not TOML": ('[policy\nname = "x"\n', ["line 1: the file: is not TOML; correct it"]),
     "a table": ("\n[lables]\nbug = 1\n", ["line 2: lables: is not known; known are approvals"]),
     "a key": ('[policy]\nmod = "shadow"\n', ["line 2: policy.mod: is not known; known are evid"]),
