@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+from pydantic import SecretStr
+
 from triage.cli.comment_check import check
 from triage.cli.findings import Level
 from triage.contracts.approval import Verdict
@@ -18,8 +21,9 @@ from triage.storage.migrate import upgrade
 
 
 async def test_who_signs_and_who_tried_is_told(tmp_path: Path) -> None:
-    """Without a key there is no row; with one that may not vouch, the row fails."""
-    assert [] == await check(Settings(home=tmp_path))
+    """Without a key the row says that orders are ignored; with one that may not vouch, it fails."""
+    [unset] = await check(Settings(home=tmp_path))
+    assert (Level.OK, True) == (unset.level, "ignores orders" in unset.detail)
     private, entry = new_key("serve", datetime.now(UTC), vouches_for=("github",))
     write_key(tmp_path / "key.json", private)
     ring = KeyringFile(tmp_path / "ring.json")
@@ -29,6 +33,7 @@ async def test_who_signs_and_who_tried_is_told(tmp_path: Path) -> None:
         tracker="github",
         service_key=tmp_path / "key.json",
         keyring=tmp_path / "ring.json",
+        github_token=SecretStr("reader"),
     )
     [found] = await check(settings)
     assert Level.FAIL is found.level
@@ -40,6 +45,25 @@ async def test_who_signs_and_who_tried_is_told(tmp_path: Path) -> None:
     await _refuse(Commands(store))
     await store.close()
     assert "so far: refused/old 1" in (await check(settings))[0].detail
+
+
+@pytest.mark.parametrize("has_database", [False, True])
+async def test_a_tracker_that_serve_refuses_is_named_before_the_keyring(
+    tmp_path: Path, *, has_database: bool
+) -> None:
+    """Where the tracker knows nobody, the row fails as `triage serve` does: no key mends that."""
+    private, _ = new_key("serve", datetime.now(UTC), vouches_for=("github",))
+    write_key(tmp_path / "key.json", private)
+    KeyringFile(tmp_path / "ring.json").change(lambda _: Keyring())
+    settings = Settings(
+        home=tmp_path, service_key=tmp_path / "key.json", keyring=tmp_path / "ring.json"
+    )
+    if has_database:
+        await upgrade(settings.database_url)
+    [found] = await check(settings)
+    assert Level.FAIL is found.level
+    assert "the tracker local cannot say who may do what" in found.detail
+    assert "set TRIAGE_TRACKER to github" in found.detail
 
 
 async def _refuse(commands: Commands) -> None:

@@ -31,6 +31,7 @@ def test_everything_is_well(stack: Stack) -> None:
         "rules",
         "model",
         "tracker",
+        "comments",
         "approvals",
         "keyring",
         "webhooks",

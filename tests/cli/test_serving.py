@@ -51,7 +51,7 @@ def test_a_database_that_is_away_is_told(triage: Triage) -> None:
 
 
 def test_it_serves_without_temporal_until_it_is_told_to_stop(tmp_path: Path) -> None:
-    """It says where it serves, and ends in order on SIGTERM, within seconds."""
+    """It says where it serves and whether comments count, and ends in order on SIGTERM."""
     env = clean_environment(tmp_path, TEMPORAL_ADDRESS=NOWHERE, TRIAGE_WEBHOOK_SECRET=SECRET)
     process = subprocess.Popen(
         [TRIAGE, "serve", "--port", "0"],
@@ -64,6 +64,8 @@ def test_it_serves_without_temporal_until_it_is_told_to_stop(tmp_path: Path) -> 
     try:
         assert process.stdout
         assert process.stdout.readline().startswith("serving on http://127.0.0.1:")
+        ignored = "orders in comments are ignored: TRIAGE_SERVICE_KEY is not set\n"
+        assert ignored == process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=20)
     finally:

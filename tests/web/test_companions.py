@@ -14,7 +14,7 @@ from tests.unit.trackers.far_ends import github_end
 from tests.web.hooks import hook_settings, serving
 from tests.web.test_hearing import a_comment
 from tests.web.test_runs import eventually
-from triage.ingest.companions import companions
+from triage.ingest.companions import companions, vouching
 from triage.settings import SettingsError
 from triage.signing.files import write_key
 from triage.signing.keys import new_key
@@ -64,8 +64,16 @@ async def test_what_does_not_fit_is_told_before_anything_runs(
     private, _ = new_key("serve", datetime.now(UTC), vouches_for=("github",))
     write_key(tmp_path / "key.json", private)
     local = hook_settings(tmp_path, light_url, service_key=tmp_path / "key.json")
-    missing = hook_settings(tmp_path, light_url, service_key=tmp_path / "none.json")
+    missing = hook_settings(
+        tmp_path,
+        light_url,
+        tracker="github",
+        github_token=SecretStr("reader"),
+        service_key=tmp_path / "none.json",
+    )
     for settings, told in ((local, "set TRIAGE_TRACKER to github"), (missing, "cannot be read")):
         with pytest.raises(SettingsError, match=told):
             async with serving(settings, partial(companions, settings)):
                 pass
+    with pytest.raises(SettingsError, match="set TRIAGE_TRACKER to github"):
+        vouching(missing, object())

@@ -6,11 +6,13 @@ import socket
 from functools import partial
 
 from triage import logs
+from triage.cli.comment_check import UNSET
 from triage.cli.errors import InputError, StoppedError
 from triage.cli.output import put, say
 from triage.cli.running import run
 from triage.ingest.companions import companions, service_key
 from triage.settings import load_settings
+from triage.signing.keys import SigningKey
 from triage.web import serving
 
 
@@ -24,15 +26,21 @@ def serve(host: str, port: int) -> None:
     """
     settings = load_settings()
     serving.secrets_of(settings)
-    service_key(settings)
+    key = service_key(settings)
     logs.configure(settings.log_level)
     with _listening(host, port) as listening:
-        where = _shown(listening)
+        told = (f"serving on {_shown(listening)}", _about_comments(key))
         try:
             beside = partial(companions, settings)
-            run(serving.serve(settings, listening, lambda: put(f"serving on {where}"), beside))
+            run(serving.serve(settings, listening, lambda: put(*told), beside))
         except StoppedError:
             say("stopped")
+
+
+def _about_comments(key: SigningKey | None) -> str:
+    if key is None:
+        return f"orders in comments are ignored: {UNSET}"
+    return f"orders in comments count, signed by {key.approver}"
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -33,16 +33,21 @@ ANSWER_PERIOD_SECONDS: Final = 5.0
 """Between two looks for answers that another process left."""
 POLL_PERIOD_SECONDS: Final = 300.0
 """Between two looks through the repositories: a hundred a day of the 5,000 requests an hour."""
+KNOWING_NOBODY: Final = frozenset({"local"})
+"""Trackers that cannot say who may do what; an extension's is looked at when it is made."""
 
 
 def service_key(settings: Settings) -> SigningKey | None:
     """Return the key that vouches for people, if one is set.
 
     Raises:
-        SettingsError: it cannot be used, or the keyring that is set does not let it vouch.
+        SettingsError: the tracker knows no people, the key cannot be used, or the keyring that is
+            set does not let it vouch.
     """
     if settings.service_key is None:
         return None
+    if settings.tracker in KNOWING_NOBODY:
+        raise _without_people(settings)
     try:
         key = read_key(settings.service_key)
     except KeyFileError as error:
@@ -50,6 +55,25 @@ def service_key(settings: Settings) -> SigningKey | None:
     if settings.keyring is not None:
         _check_ring(settings, key)
     return key
+
+
+def vouching(settings: Settings, tracker: object) -> tuple[KnowsPeople, SigningKey] | None:
+    """Return the tracker that knows people and the key that signs for them, if one is set.
+
+    Raises:
+        SettingsError: as `service_key`; the tracker itself is looked at, too.
+    """
+    if settings.service_key is not None and not isinstance(tracker, KnowsPeople):
+        raise _without_people(settings)
+    key = service_key(settings)
+    return (tracker, key) if isinstance(tracker, KnowsPeople) and key else None
+
+
+def _without_people(settings: Settings) -> SettingsError:
+    return SettingsError(
+        f"TRIAGE_SERVICE_KEY: the tracker {settings.tracker} cannot say who may do what;"
+        " set TRIAGE_TRACKER to github"
+    )
 
 
 def _check_ring(settings: Settings, key: SigningKey) -> None:
@@ -74,8 +98,8 @@ async def companions(settings: Settings, house: House) -> AsyncIterator[None]:
     """
     tracker = open_trackers(settings, house.store).get(settings.tracker)
     tasks: list[Awaitable[None]] = []
-    if (key := service_key(settings)) is not None:
-        answering = _answering(settings, house, tracker, key)
+    if (who := vouching(settings, tracker)) is not None:
+        answering = _answering(settings, house, *who)
         period = ANSWER_PERIOD_SECONDS
         tasks.append(rounds(answering.carry_all, "answers", period, house.heard))
     if settings.poll_repositories:
@@ -106,12 +130,9 @@ def poller(settings: Settings, store: Store, admission: Admission, tracker: obje
     return Polling(tracker=tracker, tracker_name=settings.tracker, store=store, admission=admission)
 
 
-def _answering(settings: Settings, house: House, tracker: object, key: SigningKey) -> Answering:
-    if not isinstance(tracker, KnowsPeople):
-        raise SettingsError(
-            f"TRIAGE_SERVICE_KEY: the tracker {settings.tracker} cannot say who may do what;"
-            " set TRIAGE_TRACKER to github"
-        )
+def _answering(
+    settings: Settings, house: House, tracker: KnowsPeople, key: SigningKey
+) -> Answering:
     return Answering(
         commands=Commands(house.store),
         approvals=Approvals(house.store),
