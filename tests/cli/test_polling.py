@@ -8,6 +8,10 @@ import pytest
 
 from tests.cli.conftest import NOWHERE
 from tests.cli.in_process import Typed
+from tests.fakes.github_people import Caller
+from tests.unit.trackers.far_ends import github_end, github_tracker
+from triage.cli import backfilling
+from triage.cli.errors import RefusedError
 
 
 @pytest.fixture
@@ -46,3 +50,30 @@ def test_a_tracker_that_is_away_is_told(typed: Typed) -> None:
         (look["repository"], look["admitted"], look["whole"]) for look in answer.json()
     ]
     assert "acme/shop" in answer.err
+
+
+def test_a_repository_that_the_local_tracker_does_not_know_is_no_empty_one(typed: Typed) -> None:
+    """A misspelt name is refused before anything is started, and what there is stands beside it."""
+    nothing = typed("backfill", "nosuch/repo")
+    assert (1, "") == (nothing.status, nothing.out)
+    assert "the tracker local shows no repository nosuch/repo" in nothing.err
+    assert "there is none in " in nothing.err
+    typed("issues", "add", "--repository", "acme/shop", "--title", "Crash", "--body", "It crashes.")
+    assert "hint: there are acme/shop\n" in typed("backfill", "Acme/shop").err
+    away = typed("backfill", "acme/shop", env={"TEMPORAL_ADDRESS": NOWHERE})
+    assert (3, False) == (away.status, "no repository" in away.err)
+
+
+async def test_a_repository_that_github_does_not_show_is_told_with_what_may_be_missing(
+    tmp_path: Path,
+) -> None:
+    """Its name, what GitHub said, and that a private one needs a token that may read it."""
+    async with github_end(tmp_path) as end:
+        await backfilling._must_be_there(end.over_github, "github", end.repository)
+        elsewhere = Caller(login="elsewhere", repositories=frozenset())
+        end.github.api.people.callers["elsewhere"] = elsewhere
+        tracker = github_tracker(end.github, token="elsewhere")
+        with pytest.raises(RefusedError, match=end.repository) as found:
+            await backfilling._must_be_there(tracker, "github", end.repository)
+    assert "(repository_not_found)" in str(found.value)
+    assert "a token or an App that may read it" in found.value.hint

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from triage.cli.clients import bounded, connect, has_worker
-from triage.cli.errors import InputError, UnreachableError
+from triage.cli.errors import InputError, RefusedError, UnreachableError
 from triage.cli.output import Format, put, put_json, put_table, say
 from triage.cli.running import run
-from triage.cli.stores import open_store
+from triage.cli.stores import open_store, place
 from triage.contracts.options import Mode
 from triage.ingest.backfill import Backfill, Outcome, Pace, Wanted
 from triage.ingest.backfill_report import Report, report_of
@@ -20,13 +20,16 @@ from triage.policy.rules import Rules
 from triage.settings import load_settings
 from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore
 from triage.storage.engine import Store
-from triage.trackers.base import TrackerError
+from triage.trackers.base import TrackerError, TrackerRefused
 from triage.trackers.factory import open_trackers
 from triage.trackers.listing import ListsIssues
+from triage.trackers.local import LocalTracker
 
 LABELS: Final = ("LABEL", "BOTH", "ONLY PROPOSED", "ONLY PEOPLE")
 CONFUSION: Final = ("PEOPLE", "PROPOSED", "ISSUES")
 SAID_EVERY: Final = 25
+MOST_NAMED: Final = 10
+"""So many repositories are named where another one is not there."""
 MICROS: Final = 1_000_000
 
 
@@ -50,6 +53,7 @@ def backfill(wanted: Wanted, parallel: int, per_minute: int, format_: Format) ->
 
     Raises:
         InputError: the tracker cannot list issues.
+        RefusedError: it has no such repository.
         CliError: Temporal or the tracker cannot be reached, or no worker is there.
         StorageError: the database cannot be used.
     """
@@ -72,6 +76,7 @@ async def _carried(wanted: Wanted, pace: Pace) -> tuple[Outcome, Report]:
         tracker: object = open_trackers(settings, store).get(settings.tracker)
         if not isinstance(tracker, ListsIssues):
             raise InputError(f"the tracker {settings.tracker} cannot list issues")
+        await _must_be_there(tracker, settings.tracker, wanted.repository)
         async with bounded():
             client, settings = await connect()
             if not await has_worker(client, settings.task_queue):
@@ -88,6 +93,29 @@ async def _carried(wanted: Wanted, pace: Pace) -> tuple[Outcome, Report]:
         )
         outcome = await backfill.run(wanted)
         return outcome, report_of(outcome.results.values(), await _known(store, outcome))
+
+
+async def _must_be_there(tracker: ListsIssues, name: str, repository: str) -> None:
+    """See that the tracker has the repository: one that is misspelt looks like an empty one.
+
+    Raises:
+        RefusedError: it has not, or does not show it to us.
+        TrackerUnavailable: it cannot say.
+    """
+    try:
+        await tracker.repository(repository)
+    except TrackerRefused as error:
+        problem = f"the tracker {name} shows no repository {repository}: {error} ({error.code})"
+        raise RefusedError(problem, await _other(tracker)) from None
+
+
+async def _other(tracker: ListsIssues) -> str:
+    """Return what to look at where a repository is not there."""
+    if not isinstance(tracker, LocalTracker):
+        return "check its name; a private one is there only for a token or an App that may read it"
+    if not (known := await tracker.repositories(MOST_NAMED)):
+        return f"there is none in {place()}; 'triage issues add' opens an issue"
+    return f"there are {', '.join(known)}" + (", and others" if len(known) == MOST_NAMED else "")
 
 
 async def _known(store: Store, outcome: Outcome) -> tuple[str, ...]:

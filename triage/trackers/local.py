@@ -26,7 +26,7 @@ from triage.trackers.base import (
 )
 from triage.trackers.inventory import LABEL_CHANGED, RepositoryLabel
 from triage.trackers.listing import IssuePage, Listed, ListedRepository
-from triage.trackers.local_listing import local_page
+from triage.trackers.local_listing import is_known, local_page
 from triage.trackers.local_people import checked_label, require_issue
 from triage.trackers.local_rows import (
     IssueEvent,
@@ -115,7 +115,14 @@ class LocalTracker(LocalUndo):
         return tuple(_presence(key, present, removed) for key in keys)
 
     async def repository(self, repository: str) -> ListedRepository:
-        """Return a repository: its name is its id."""
+        """Return a repository: its name is its id.
+
+        Raises:
+            TrackerRefused: nothing is in it (``repository_not_found``), as in one that is misspelt.
+        """
+        async with self._read() as connection:
+            if not await is_known(connection, repository):
+                raise TrackerRefused("repository_not_found", "no issue and no label is in it")
         return ListedRepository(id=repository, name=repository)
 
     async def issue_page(

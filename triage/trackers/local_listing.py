@@ -1,4 +1,4 @@
-"""A page of the local tracker's issues."""
+"""What the local tracker has: repositories, and their issues a page at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from triage.storage.schema import tracker_issues
+from triage.storage.schema import tracker_issues, tracker_labels
 from triage.trackers.listing import IssuePage, Listed, ListedIssue
 from triage.trackers.local_rows import labels_on, repository_key
 
@@ -36,6 +36,21 @@ async def local_page(
         seen_to=max((row["updated_at"] for row in rows), default=None),
         following={"start": str(start + PAGE_SIZE)} if len(rows) == PAGE_SIZE else None,
     )
+
+
+async def is_known(connection: AsyncConnection, repository: str) -> bool:
+    """Whether anything is in a repository: an issue, or a label."""
+    key = repository_key(repository)
+    issues = select(tracker_issues.c.issue_key).where(tracker_issues.c.repository_key == key)
+    labels = select(tracker_labels.c.label_key).where(tracker_labels.c.repository_key == key)
+    return await connection.scalar(select(issues.exists() | labels.exists())) is True
+
+
+async def repositories(connection: AsyncConnection, limit: int) -> tuple[str, ...]:
+    """Return the first names of repositories that have an issue, sorted."""
+    name = tracker_issues.c.repository
+    found = await connection.scalars(select(name).distinct().order_by(name).limit(limit))
+    return tuple(found)
 
 
 async def _issue(connection: AsyncConnection, row: RowMapping) -> ListedIssue:

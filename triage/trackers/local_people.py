@@ -25,6 +25,7 @@ from triage.trackers.base import (
     TrackerUnavailable,
     is_label,
 )
+from triage.trackers.local_listing import repositories
 from triage.trackers.local_rows import (
     IssueEvent,
     Label,
@@ -108,6 +109,11 @@ class LocalIssues:
             return tuple(
                 [to_issue(row, await labels_on(connection, row["issue_key"])) for row in rows]
             )
+
+    async def repositories(self, limit: int = 10) -> tuple[str, ...]:
+        """Return the first repositories that have an issue, by their names."""
+        async with self._read() as connection:
+            return await repositories(connection, limit)
 
     async def seed_labels(self, repository: str, names: Iterable[str]) -> tuple[str, ...]:
         """Add labels to a repository's inventory; return those that were not there.
