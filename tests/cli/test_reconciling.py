@@ -59,7 +59,7 @@ def _record(home: Path) -> OperationRecord:
 def test_a_write_that_is_there_gets_its_receipt(triage: Triage, tmp_path: Path) -> None:
     """Its labels are on the issue: it is settled, and nobody is asked any more."""
     in_store(tmp_path, _doubtful(labels=("bug",)))
-    answer = triage("operations", "reconcile", KEY, "--format", "json")
+    answer = triage("operations", "reconcile", "op-105@3", "--format", "json")
     expected = {"operation_key": KEY, "found": "present", "state": "reconciled_applied"}
     assert (0, expected) == (answer.status, answer.json())
     assert b"readback" in (_record(tmp_path).receipt or b"")

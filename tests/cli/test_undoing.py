@@ -101,16 +101,36 @@ def test_a_run_and_its_operation_name_it_too(typed: Typed, name: str, run: str) 
     assert (0, ["vip"]) == (answer.status, _labels(typed)), answer.err
 
 
+@pytest.mark.parametrize("name", ["op-105", "op-105@3"])
+def test_an_id_that_one_run_alone_has_needs_no_run(typed: Typed, name: str) -> None:
+    """As lists show it, it is enough; where two runs have it, both are named and none is taken."""
+
+    async def another(store: Store) -> None:
+        row = operation("op_9", ("vip",), workflow_id="triage-9", operation_id="op-105", version=3)
+        assert isinstance(await Ledger(store).reserve(row, approval(row)), Reserved)
+
+    answer = typed("undo", name, "--as", "ann", "--yes", env=TRUSTS)
+    assert (0, ["vip"]) == (answer.status, _labels(typed)), answer.err
+    in_store(typed.home, another)
+    answer = typed("undo", name, "--as", "ann", "--yes", env=TRUSTS)
+    assert (1, "") == (answer.status, answer.out)
+    assert f"{name} names several operations" in answer.err
+    assert all(f"{key}  op-105@3 of triage-" in answer.err for key in (KEY, "op_9"))
+    assert "undone before" in typed("undo", name, "--workflow", "101", env=TRUSTS).out
+
+
 @pytest.mark.parametrize(
     ("arguments", "env", "told"),
     [
-        (("op_2",), TRUSTS, "there is no such operation"),
+        (("op_2",), TRUSTS, "there is no operation op_2"),
+        (("op-105@4",), TRUSTS, "there is no operation op-105@4"),
+        (("op-105", "--workflow", "7"), TRUSTS, "there is no operation op-105 of 7"),
         ((KEY, "--as", "Eve"), TRUSTS, "who opened the issue"),
         ((KEY, "--as", "ann"), {"TRIAGE_LOCAL_TRUST": "false"}, "only a signed undo counts"),
         ((KEY, "--as", "helper[bot]"), TRUSTS, "bots decide on no write"),
         ((KEY, "--key", "x"), TRUSTS, "--key names a key to sign with"),
     ],
-    ids=["missing", "author", "unsigned", "bot", "key"],
+    ids=["missing", "version", "run", "author", "unsigned", "bot", "key"],
 )
 def test_what_may_not_be_undone_stays(
     typed: Typed, arguments: tuple[str, ...], env: Mapping[str, str], told: str

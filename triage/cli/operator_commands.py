@@ -55,8 +55,11 @@ def operations(
 
 @operations_app.command("reconcile")
 def reconcile(
-    key: Annotated[
-        str, typer.Argument(metavar="KEY", help="The operation_key that --format json prints.")
+    operation: Annotated[
+        str,
+        typer.Argument(
+            metavar="OPERATION", help="The KEY that is listed, or an id that is one run's."
+        ),
     ],
     as_: As = None,
     format_: FormatOption = Format.TEXT,
@@ -64,7 +67,7 @@ def reconcile(
     """Read the issue of a write that needs a person, and record what is there."""
     from triage.cli import reconciling  # noqa: PLC0415 - see triage.cli.main
 
-    reconciling.reconcile(key, as_, format_)
+    reconciling.reconcile(operation, as_, format_)
 
 
 @writes_app.command("stop")

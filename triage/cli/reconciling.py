@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.cli.errors import RefusedError
+from triage.cli.operation_names import find_operation
 from triage.cli.output import Format, put, put_json
 from triage.cli.running import run
 from triage.cli.stores import open_store
@@ -29,7 +30,7 @@ ABSENT: Final = "a person had it read back: its labels are not on the issue"
 UNDO_ABSENT: Final = "a person had it read back: it took none of its labels off"
 
 
-def reconcile(key: str, by: str | None, format_: Format) -> None:
+def reconcile(name: str, by: str | None, format_: Format) -> None:
     """Read the tracker, record what is there and print it.
 
     Raises:
@@ -37,7 +38,7 @@ def reconcile(key: str, by: str | None, format_: Format) -> None:
         TrackerError: the issue cannot be read; nothing was recorded.
         StorageError: the database cannot be used.
     """
-    found = run(_reconcile(key, who(by), load_settings()))
+    key, found = run(_reconcile(name, who(by), load_settings()))
     if format_ is Format.JSON:
         put_json({"operation_key": key, "found": found.what, "state": found.state.value})
     else:
@@ -53,18 +54,20 @@ class _Found:
     told: str
 
 
-async def _reconcile(key: str, by: str, settings: Settings) -> _Found:
+async def _reconcile(name: str, by: str, settings: Settings) -> tuple[str, _Found]:
+    """Return the operation's key, whatever it was named by, and what was found."""
     async with open_store(create=False) as store:
         ledger = Ledger(store, quiet_period_seconds=settings.quiet_period_seconds)
-        record = _checked(key, await ledger.get(key))
+        record = _checked(await find_operation(store, ledger, name))
+        key = record.operation_key
         if record.state in OVER:
             state = _recorded(record, await acknowledge(store, key, by))
             told = f"is {state.value}: noted that you have looked; nothing was read or sent"
-            return _Found(None, state, told)
+            return key, _Found(None, state, told)
         closing = Closing(reason=_absent(record), owner=by, attention=False)
         read_back = ReadBack(store, ledger, open_trackers(settings, store))
         state = _recorded(record, await read_back.settle(record, closing))
-        return _found(await ledger.get(key) or record, state)
+        return key, _found(await ledger.get(key) or record, state)
 
 
 def _absent(record: OperationRecord) -> str:
@@ -88,14 +91,10 @@ def _found(record: OperationRecord, state: OperationState) -> _Found:
     return _Found("present" if is_there else "absent", state, told)
 
 
-def _checked(key: str, record: OperationRecord | None) -> OperationRecord:
-    if record is None:
-        raise RefusedError(
-            f"there is no operation {key}", "'triage operations --format json' shows the keys"
-        )
+def _checked(record: OperationRecord) -> OperationRecord:
     if record.attention_at is None or record.state not in READABLE | OVER:
         raise RefusedError(
-            f"{key} is {record.state.value}: it needs no person",
+            f"{record.operation_key} is {record.state.value}: it needs no person",
             "'triage operations --attention' shows those that do",
         )
     return record

@@ -19,7 +19,8 @@ OperationName = Annotated[
     str, typer.Argument(metavar="OPERATION", help="The operation id that 'show' prints.")
 ]
 Version = Annotated[
-    int, typer.Option("--version", min=0, help="The version at which it is pending.")
+    int | None,
+    typer.Option("--version", min=0, help="The version at which it is pending; op-6@6 names both."),
 ]
 As = Annotated[str | None, typer.Option("--as", help="Who decides.  [default: the user's name]")]
 Digest = Annotated[
@@ -118,7 +119,7 @@ def show(run: Run, format_: FormatOption = Format.TEXT) -> None:
 def approve(
     run: Run,
     operation: OperationName,
-    version: Version,
+    version: Version = None,
     as_: As = None,
     digest: Digest = None,
     note: Note = None,
@@ -137,9 +138,10 @@ def approve(
 ) -> None:
     """Show one pending operation, and approve exactly what was shown."""
     from triage.cli import reviewing  # noqa: PLC0415 - see triage.cli.main
+    from triage.cli.operation_names import split_version  # noqa: PLC0415 - likewise
 
     given = reviewing.Given(
-        "approve", operation, version, as_, digest, note, sign, key, dry_run, anyway
+        "approve", *split_version(operation, version), as_, digest, note, sign, key, dry_run, anyway
     )
     reviewing.review(run, given, format_)
 
@@ -147,7 +149,7 @@ def approve(
 def reject(
     run: Run,
     operation: OperationName,
-    version: Version,
+    version: Version = None,
     as_: As = None,
     digest: Digest = None,
     note: Note = None,
@@ -159,6 +161,9 @@ def reject(
 ) -> None:
     """Show one pending operation, and reject exactly what was shown."""
     from triage.cli import reviewing  # noqa: PLC0415 - see triage.cli.main
+    from triage.cli.operation_names import split_version  # noqa: PLC0415 - likewise
 
-    given = reviewing.Given("reject", operation, version, as_, digest, note, sign, key, dry_run)
+    given = reviewing.Given(
+        "reject", *split_version(operation, version), as_, digest, note, sign, key, dry_run
+    )
     reviewing.review(run, given, format_)

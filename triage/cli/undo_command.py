@@ -20,11 +20,11 @@ def undo(
         str,
         typer.Argument(
             metavar="OPERATION",
-            help="The KEY that 'triage operations' shows; with --workflow, an operation's id.",
+            help="The KEY that 'triage operations' shows, or an id such as op-6 that is one run's.",
         ),
     ],
     workflow: Annotated[
-        str | None, typer.Option("--workflow", metavar="ID", help="The run of that operation's id.")
+        str | None, typer.Option("--workflow", metavar="ID", help="Only of this run.")
     ] = None,
     as_: Annotated[
         str | None, typer.Option("--as", help="Who does it.  [default: the user's name]")

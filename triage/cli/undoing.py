@@ -19,7 +19,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from triage.cli.errors import RefusedError, StoppedError
-from triage.cli.orders import ID_PREFIX
+from triage.cli.operation_names import find_operation
 from triage.cli.output import Format, put, put_json, put_table, say
 from triage.cli.running import run
 from triage.cli.stores import open_store
@@ -95,7 +95,7 @@ def undo(given: Given, format_: Format) -> None:
 
 async def _look(given: Given, settings: Settings, rights: Rights) -> _Seen:
     async with _opened(settings) as (store, undo):
-        record = await _found(undo.ledger, given)
+        record = await find_operation(store, undo.ledger, given.operation, given.workflow)
         attempt, standing = await undo.latest(record)
         if standing is not None:
             return _Seen(None, attempt, _done(standing))
@@ -133,26 +133,6 @@ async def _opened(settings: Settings) -> AsyncIterator[tuple[Store, Undo]]:
         seconds = min(settings.write_timeout_seconds, lease / CALLS_A_LEASE)
         trackers = open_trackers(settings, store)
         yield store, Undo(ledger, Switches(store), trackers, timeout_seconds=seconds)
-
-
-async def _found(ledger: Ledger, given: Given) -> OperationRecord:
-    if given.workflow is None:
-        record = await ledger.get(given.operation)
-    else:
-        named = (given.workflow, f"{ID_PREFIX}{given.workflow}")
-        listed = [one for name in named for one in await ledger.list(workflow_id=name)]
-        mine = [r for r in listed if given.operation in _names_of(r)]
-        record = mine[-1] if mine else None
-    if record is None:
-        hint = "'triage operations' shows the keys; with --workflow ID an operation's id will do"
-        raise RefusedError("there is no such operation", hint)
-    return record
-
-
-def _names_of(record: OperationRecord) -> set[str]:
-    """Return what people are shown as the name of an operation."""
-    by_version = f"{record.operation_id}@{record.version}"
-    return {record.operation_id, by_version, record.operation_key}
 
 
 def _done(standing: OperationRecord) -> OperationRecord:

@@ -7,18 +7,22 @@ acts on a row reads it the strict way (`Ledger.get`) and fails instead.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sqlalchemy import or_, select
+
+from triage.contracts.canonical import digest_of
 from triage.storage.engine import Store
-from triage.storage.ledger_rows import to_record
+from triage.storage.ledger_rows import to_record, unreadable_named
 from triage.storage.operations import OperationRecord
 from triage.storage.raw import UNREADABLE, decoded, select_raw
 from triage.storage.schema import operations
 from triage.storage.transitions import OperationState
 
 LIMIT: Final = 1000
+MOST_NAMED: Final = 10
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,36 @@ async def list_readable(
         found = (await connection.execute(query)).mappings().all()
     rows = (decoded(operations, row, sqlite=store.is_sqlite) for row in found)
     return tuple(record_of(row) for row in rows)
+
+
+async def named(
+    store: Store,
+    operation_id: str,
+    workflow_ids: Collection[str] | None,
+    version: int | None = None,
+) -> tuple[OperationRecord, ...]:
+    """Return the operations of an id, oldest first, at most `MOST_NAMED`.
+
+    Args:
+        store: where they are.
+        operation_id: as their runs call them, or the key of one.
+        workflow_ids: only those of these runs.
+        version: only those at this one.
+
+    Raises:
+        StorageUnreadable: somebody edited one of the rows.
+    """
+    o = operations.c
+    query = select(operations).order_by(o.created_at, o.operation_key).limit(MOST_NAMED)
+    query = query.where(or_(o.operation_id == operation_id, o.operation_key == operation_id))
+    if workflow_ids is not None:
+        query = query.where(o.workflow_key.in_([digest_of(one) for one in workflow_ids]))
+    if version is not None:
+        query = query.where(o.version == version)
+    async with store.read() as connection:
+        with unreadable_named():
+            found = (await connection.execute(query)).mappings().all()
+            return tuple(to_record(row) for row in found)
 
 
 def record_of(row: dict[str, Any]) -> OperationRecord | UnreadableOperation:
