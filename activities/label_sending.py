@@ -48,15 +48,16 @@ def has_its_turn(tracker: Tracker, operation_key: str) -> bool:
 
 
 def pinned_at(operation: Operation, inventory: Inventory) -> Operation:
-    """Hold an operation to the labels that the repository has now, unless it is held to some.
+    """Hold an operation to the labels that the repository has now, beside those it is held to.
 
-    What was approved before a run began was shown to nobody by that run, so it names no ids. From
-    the last look on it means the labels that were seen there: one that is made again after that is
-    another label, and nothing is sent.
+    What was approved before a run began may name a label that was not there then, and what an
+    older run asks for names no ids. From the last look on it means the labels that were seen there:
+    one that is made again after that is another label, and nothing is sent.
     """
-    if operation.label_ids is not None or not inventory.has_ids:
+    if not inventory.has_ids:
         return operation
-    return operation.model_copy(update={"label_ids": inventory.ids(operation.labels)})
+    ids = {**inventory.ids(operation.labels), **(operation.label_ids or {})}
+    return operation.model_copy(update={"label_ids": ids})
 
 
 def call_seconds(services: Services, request: WriteRequest) -> float:

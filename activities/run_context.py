@@ -5,7 +5,7 @@ A local activity: it may run twice, and storing the same things again changes no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from temporalio import activity
@@ -26,7 +26,7 @@ from triage.models.second_opinion import SecondOpinion
 from triage.policy.rules import Rules
 from triage.storage.documents import DocumentKind
 from triage.storage.spending import Account
-from triage.trackers.abilities import HasFiles
+from triage.trackers.abilities import HasFiles, inventory_of
 from triage.trackers.base import TrackedIssue, TrackerRefused
 
 
@@ -52,7 +52,7 @@ class RunContextActivities:
             rules = await services.rules.in_force()
             models = [await services.build_model(each) for each in (name, *rules.fallback_models)]
             opinion = await services.second_opinion(rules)
-            issue = await look(self._issue(request, rules))
+            issue, ids = await look(self._seen(request, rules))
             reach(Point.PIN_AFTER_ADMIT)
             inherited = await inherit(services, request)
         except (UnknownModel, TrackerRefused, NothingToContinueError) as error:
@@ -83,7 +83,11 @@ class RunContextActivities:
         context.model_fields_set.difference_update(_usual(context))
         if opinion is not None or any(map(asks_where, models)):
             await self._note_for_models(request, context, rules)
-        return marked(_with_what_is_unusual(context, request, inherited), request, rules)
+        return marked(_with_what_is_unusual(context, request, inherited, ids), request, rules)
+
+    async def _seen(self, request: PinRequest, rules: Rules) -> tuple[TrackedIssue, dict[str, str]]:
+        """Look at the issue, and at what its write would need; one deadline holds for both."""
+        return await self._issue(request, rules), await self._label_ids(request, rules)
 
     async def _issue(self, request: PinRequest, rules: Rules) -> TrackedIssue:
         """Find the run's issue; a tracker that keeps issues itself registers an unknown one."""
@@ -100,6 +104,15 @@ class RunContextActivities:
             author=context.author or "",
             labels=tuple(rules.labels),
         )
+
+    async def _label_ids(self, request: PinRequest, rules: Rules) -> dict[str, str]:
+        """Return which labels the rules' are now, for a write that was approved beforehand."""
+        if not request.wants_label_ids:
+            return {}
+        context = request.context
+        tracker = self._services.trackers[context.tracker or self._services.default_tracker]
+        inventory = await inventory_of(tracker, context.repository)
+        return inventory.ids(tuple(rules.labels)) if inventory.has_ids else {}
 
     async def _provenance(
         self, models: Sequence[ModelAdapter], opinion: SecondOpinion | None, rules: Rules
@@ -162,11 +175,16 @@ def _usual(context: RunContext) -> set[str]:
 
 
 def _with_what_is_unusual(
-    context: RunContext, request: PinRequest, inherited: Sequence[EvidenceRef]
+    context: RunContext,
+    request: PinRequest,
+    inherited: Sequence[EvidenceRef],
+    label_ids: Mapping[str, str],
 ) -> RunContext:
     """Add what most runs do not have, so that no history holds it for nothing."""
     more: dict[str, object] = {"inherited": tuple(inherited)} if inherited else {}
     claimed = request.context.author or ""
     if claimed not in {"", context.author}:
         more["claimed_author"] = claimed
+    if label_ids:
+        more["label_ids"] = dict(label_ids)
     return context.model_copy(update=more) if more else context

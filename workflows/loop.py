@@ -146,6 +146,9 @@ class TriageLoop:
         if self._is_pinned and self._context.security:
             # An edit that takes the word away takes nothing back.
             context = context.model_copy(update={"security": True})
+        if self._is_pinned and self._context.label_ids is not None:
+            # Nor is what was approved at the start about labels that an edit found.
+            context = context.model_copy(update={"label_ids": self._context.label_ids})
         self._hold_to(context)
         if continued is not None:
             self._state.continue_at(continued.version, context.inherited)
@@ -160,6 +163,7 @@ class TriageLoop:
             context=self._options.context,
             model=self._options.model,
             continued_from=continued,
+            wants_label_ids=bool(self._options.approvals),
         )
 
     def _hold_to(self, context: RunContext) -> None:

@@ -93,7 +93,13 @@ class Writer:
         if self._interrupted():
             self._note(operation, WITHDRAWN)
             return None
-        return await self._send(intent, operation, decided)
+        return await self._send(intent, self._as_pinned(operation), decided)
+
+    def _as_pinned(self, operation: Operation) -> Operation:
+        """Hold what was approved before the run began to the labels that there were then."""
+        known = self._context.label_ids or {}
+        ids = {label: known[label] for label in operation.labels if label in known}
+        return operation.model_copy(update={"label_ids": ids}) if ids else operation
 
     async def go_on(self, intent: Intent, operation: Operation) -> Ending | None:
         """Wait for the answer to what was asked, and act on it; returns what `attempt` does."""

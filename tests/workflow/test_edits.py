@@ -200,7 +200,9 @@ class Held:
 
 
 @asynccontextmanager
-async def held_at(world: World, step: int, *script: JsonValue) -> AsyncIterator[Held]:
+async def held_at(
+    world: World, step: int, *script: JsonValue, approvals: JsonValue = None
+) -> AsyncIterator[Held]:
     """Run `script` in the approve mode, and hold the model when it is asked for this step."""
     gate = Gate()
     ask = DecideActivities(world.services).decide
@@ -212,7 +214,7 @@ async def held_at(world: World, step: int, *script: JsonValue) -> AsyncIterator[
         return await ask(request)
 
     async with altered_world(world, decide=held) as opened:
-        yield Held(await opened.start(*script, mode="approve"), gate)
+        yield Held(await opened.start(*script, mode="approve", approvals=approvals or {}), gate)
 
 
 @pytest.fixture

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import JsonValue
+from sqlalchemy import delete
 
 from tests.workflow.decisions import ISSUE, OPERATION, final, hand_over, label, lookup
 from tests.workflow.runs import outcome
+from tests.workflow.test_edits import EDITED, held_at
 from tests.workflow.world import World
 from triage.contracts.response import Status
+from triage.storage.schema import tracker_labels
+from triage.trackers.local_rows import label_key
 
 PROPOSAL = "op-6"
 TOOLS = ("lookup_component_owner", "apply_labels")
@@ -114,6 +119,30 @@ async def test_a_proposal_can_be_approved_from_the_start(world: World) -> None:
     run = await world.start(lookup(), FINAL, mode="approve", approvals={PROPOSAL: 6})
     assert Status.COMPLETED is (await run.response()).status
     assert ["bug", "component:api"] == await world.written(run)
+
+
+@pytest.mark.parametrize("operation", [PROPOSAL, "op-8"], ids=["as it was", "edited"])
+async def test_what_was_approved_from_the_start_is_about_the_labels_of_then(
+    world: World, operation: str
+) -> None:
+    """A label that is deleted and made again after the start, or after an edit, is another one."""
+    # What was asked before an edit is thrown away.
+    script = [lookup(), FINAL] if operation == PROPOSAL else [hand_over(), lookup(), FINAL]
+    version = int(operation.removeprefix("op-"))
+    given: JsonValue = {operation: version}
+    async with held_at(world, 1, *script, approvals=given) as held:
+        await held.gate.entered()
+        async with world.services.store.write() as connection:
+            mine = tracker_labels.c.label_key == label_key(held.run.id, "bug")
+            await connection.execute(delete(tracker_labels).where(mine))
+        await world.tracker.seed_labels(held.run.id, ["bug"])
+        if operation != PROPOSAL:
+            await held.run.signal("edit", EDITED)
+        held.gate.open()
+        response = await held.run.response()
+        assert (Status.REVIEW_REQUIRED, "state_conflict") == outcome(response)
+        assert [(operation, version, "conflict")] == await held.run.operation_states()
+    assert [] == await world.written(held.run)
 
 
 async def test_without_the_effect_nothing_is_proposed(world: World) -> None:

@@ -95,13 +95,17 @@ class EvidenceRef(Contract):
 
 
 class PinRequest(Contract):
-    """Argument of `pin_run_context`; a local activity, so it leaves no trace in the history."""
+    """Argument of `pin_run_context`; a local activity, so it leaves no trace in the history.
+
+    `wants_label_ids` says that somebody approved a write before the run began.
+    """
 
     scope: str
     request: TriageRequest
     context: IssueContext
     model: str | None = None
     continued_from: ContinuedFrom | None = None
+    wants_label_ids: bool = False
 
 
 class RunContext(Deflated):
@@ -110,7 +114,8 @@ class RunContext(Deflated):
     `refused` says why the run cannot start (an unknown model, a missing script); everything else
     is then empty. `inherited` is the evidence of the run that this one continues. `author` opened
     the issue, as the tracker knows it; `claimed_author` is another one that the start named.
-    `security` says that the issue's text alone makes it one for a security review.
+    `security` says that the issue's text alone makes it one for a security review. `label_ids` are
+    the ids of the rules' labels, where a write was approved before the run began; None elsewhere.
     """
 
     refused: str | None = None
@@ -126,6 +131,7 @@ class RunContext(Deflated):
     local_trust: bool = False
     security: bool = False
     inherited: tuple[EvidenceRef, ...] = ()
+    label_ids: dict[str, str] | None = None
 
 
 class DecideRequest(Sparse):
