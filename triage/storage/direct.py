@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
-from sqlalchemy import Connection, Dialect, Engine, Result, create_engine
+from sqlalchemy import Connection, Dialect, Engine, QueuePool, Result, create_engine
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.address import Address
@@ -64,6 +64,19 @@ class DirectEngine:
             connection.invalidate()
             raise
 
+    async def _connected(self) -> Connection:
+        """Return a connection: one that is idle, or a new one, which may wait for the file."""
+        if cast("QueuePool", self._engine.pool).checkedin():
+            return self._engine.connect()
+        made: list[Connection] = []
+        try:
+            await in_thread(lambda: made.append(self._engine.connect()))
+        except BaseException:
+            for connection in made:
+                connection.close()
+            raise
+        return made[0]
+
     @asynccontextmanager
     async def begin(self, how: str | None = None) -> AsyncIterator[AsyncConnection]:
         """One transaction: committed at the end, or nothing of it is kept.
@@ -77,7 +90,7 @@ class DirectEngine:
         async with self._free:
             # Before: to connect would make a file. After: whoever waited may have waited long.
             self._file.check()
-            with self._engine.connect() as plain:
+            with await self._connected() as plain:
                 at_once = how is None or took_at_once(plain, how, self._busy)
                 connection = plain if at_once else plain.execution_options(**{BEGIN: how})
                 begin, commit = connection.begin, connection.commit

@@ -8,11 +8,12 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import QueuePool, text
 
-from triage.storage.direct import CONNECTIONS
+from triage.storage.direct import CONNECTIONS, DirectEngine
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
 
@@ -62,6 +63,36 @@ async def test_a_writer_that_waits_for_another_process_holds_up_nobody(store: St
         other.execute("COMMIT")
     await waiting
     assert ["ours"] == await _names(store)
+
+
+async def test_an_opening_that_waits_for_another_process_holds_up_nobody(tmp_path: Path) -> None:
+    """A file that is locked as a whole is waited for in a thread, from the first connection on."""
+    path = tmp_path / "locked.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE notes (name TEXT PRIMARY KEY)")
+        other.execute("BEGIN EXCLUSIVE")
+        opening = asyncio.create_task(Store.open(f"sqlite:///{path}", transaction_seconds=4))
+        for _ in range(20):
+            await asyncio.sleep(0.005)
+        assert not opening.done()
+        other.execute("COMMIT")
+    opened = await opening
+    assert [] == await _names(opened)
+    await opened.close()
+
+
+async def test_an_opening_that_is_cancelled_leaves_no_connection_behind(store: Store) -> None:
+    """What a thread opens for a task that is gone goes back, and others can use it."""
+    engine = cast("DirectEngine", store._engine).sync_engine
+    engine.dispose()
+    reading = asyncio.create_task(_names(store))
+    await asyncio.sleep(0)
+    reading.cancel()
+    with suppress(asyncio.CancelledError):
+        await reading
+    assert reading.cancelled()
+    assert 0 == cast("QueuePool", engine.pool).checkedout()
+    assert [] == await _names(store)
 
 
 async def test_a_cancelled_wait_leaves_no_lock_behind(store: Store) -> None:
