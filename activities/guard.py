@@ -10,6 +10,9 @@ outlives an attempt that fails, and would end a later one.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 from temporalio import activity
@@ -26,6 +29,26 @@ from triage.storage.errors import StorageError
 
 LOCAL_SECONDS: Final = 10.0
 """For one attempt of a local activity, which holds up a workflow task."""
+
+
+_LIMIT: Final[ContextVar[asyncio.Timeout | None]] = ContextVar("limit", default=None)
+
+
+@contextmanager
+def clock_stopped() -> Iterator[None]:
+    """Let no time of a local activity's attempt pass: for waiting that has a bound of its own."""
+    limit = _LIMIT.get()
+    end = None if limit is None else limit.when()
+    if limit is None or end is None:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    left = end - loop.time()
+    limit.reschedule(None)
+    try:
+        yield
+    finally:
+        limit.reschedule(loop.time() + left)
 
 
 class FailureGuard(Interceptor):
@@ -50,6 +73,7 @@ class _Guarded(ActivityInboundInterceptor):
             async with asyncio.timeout(
                 LOCAL_SECONDS if activity.info().is_local else None
             ) as limit:
+                _LIMIT.set(limit)
                 return await super().execute_activity(input)
         except TimeoutError:
             message = "it took too long" if limit.expired() else "the activity failed: TimeoutError"

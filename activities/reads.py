@@ -21,6 +21,7 @@ from activities.raw_reads import RawRead as RawRead
 from activities.raw_reads import ReadHandler as ReadHandler
 from activities.raw_reads import TransientReadError as TransientReadError
 from activities.services import Services
+from activities.store_patience import patiently
 from activities.tracker_reads import TRACKER_READ_HANDLERS
 from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json
 from triage.contracts.failures import FailureClass
@@ -82,12 +83,12 @@ def _read_activity(
 ) -> Callable[[ReadRequest], Awaitable[EvidenceRef]]:
     @activity.defn(name=spec.name)
     async def read(request: ReadRequest) -> EvidenceRef:
-        rules = await services.pinned_rules(request.policy_digest)
+        rules = await patiently(lambda: services.pinned_rules(request.policy_digest))
         reach(Point.READ_BEFORE_TOOL)
         found = await _run(spec, _called(services, spec, handler, request, rules), request)
         reach(Point.READ_BEFORE_KEEP)
         expires_at = services.content_expiry(rules)
-        kept = await _keep(services, spec, request, found, expires_at)
+        kept = await patiently(lambda: _keep(services, spec, request, found, expires_at))
         reach(Point.READ_AFTER_KEEP)
         return kept
 

@@ -63,3 +63,29 @@ async def test_a_foreign_timeout_is_told_by_its_name(is_local: bool) -> None:
     with pytest.raises(ApplicationError) as caught:
         await _run(Body(TimeoutError("secret host")), is_local=is_local)
     assert ("TimeoutError", False) == (caught.value.type, "secret" in str(caught.value))
+
+
+class Waiting(Body):
+    """An activity that waits for a tenth of a second off the clock, and then goes on."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 - the SDK's signature
+        """See base class."""
+        with guard.clock_stopped():
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(self.seconds)
+        return "done"
+
+
+async def test_what_is_waited_for_off_the_clock_takes_none_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An attempt has all of its time after the wait, and no more than that."""
+    monkeypatch.setattr(guard, "LOCAL_SECONDS", 0.05)
+    assert "done" == await _run(Waiting(0), is_local=True)
+    assert "done" == await _run(Waiting(0), is_local=False)
+    with pytest.raises(ApplicationError, match="it took too long"):
+        await _run(Waiting(10), is_local=True)
