@@ -148,8 +148,7 @@ def read_rules(text: str, tools: Collection[str]) -> RulesFile:
     except ValidationError as error:
         raise _all_that_is_wrong(table, problems, error, tools, strange) from None
     except (ValueError, RecursionError):
-        hint = "no rule is as deep, or as large"
-        raise RulesFileError(RuleFinding(0, "the file", "holds no rules", hint)) from None
+        raise RulesFileError(_NO_RULES) from None
     odd = sorted(_oddities(file, problems))
     if found := sorted({*strange, *_contradictions(file, problems, tools)}):
         raise RulesFileError(*found, warnings=odd)
@@ -157,6 +156,7 @@ def read_rules(text: str, tools: Collection[str]) -> RulesFile:
 
 
 _UNSEEN: Final = ("holds a character that does not show", "take it out")
+_NO_RULES: Final = RuleFinding(0, "the file", "holds no rules", "no rule is as deep, or as large")
 
 
 def _file(table: dict[str, Any]) -> _File:
@@ -171,8 +171,11 @@ def _all_that_is_wrong(
     strange: set[RuleFinding],
 ) -> RulesFileError:
     """Return the mistakes of shape, and what is wrong and odd beside them."""
-    found = {*strange, *problems.of(error)}
     wrong = [path_of(one["loc"]) for one in error.errors()]
+    if not all(wrong):
+        # It is nested deeper than is read, so nothing of it was looked at.
+        return RulesFileError(_NO_RULES)
+    found = {*strange, *problems.of(error)}
     try:
         rest = _file(without(table, wrong))
     except ValidationError:

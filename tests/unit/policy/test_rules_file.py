@@ -255,6 +255,10 @@ MISTAKES = {
         f"x = {(('{' + 'a.' * 62 + 'a = ') * 60)}1{'}' * 60}\n",
         ["the file: holds no rules; no rule is as deep, or as large"],
     ),
+    "arrays deeper than JSON is read": (
+        f"policy = {'[' * 250}{']' * 250}\n",
+        ["the file: holds no rules; no rule is as deep, or as large"],
+    ),
     "too large": ("#" * (MAX_FILE_BYTES + 1), ["the file: is larger than 1048576 bytes"]),
 }
 
