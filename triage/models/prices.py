@@ -17,6 +17,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from triage.bounded import read_at_most
 from triage.contracts.base import Name
 from triage.contracts.canonical import digest_of_bytes
 from triage.policy.toml_text import toml_table
@@ -114,11 +115,11 @@ def _builtin() -> tuple[_File, bytes]:
 
 def _read(path: Path) -> tuple[_File, bytes]:
     try:
-        with path.open("rb") as stream:
-            body = stream.read(MAX_FILE_BYTES)
+        body = read_at_most(path, MAX_FILE_BYTES)
         return _File.model_validate(toml_table(body.decode())), body
     except OSError as error:
-        raise PricesError(f"the file of prices cannot be read ({type(error).__name__})") from None
+        why = error.strerror or "unknown error"
+        raise PricesError(f"the file of prices cannot be read ({why})") from None
     except (ValidationError, ValueError):
         message = "the file of prices is not one: it holds a version, and prices by provider"
         raise PricesError(message) from None

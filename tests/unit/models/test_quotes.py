@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from triage.contracts.payloads import Usage
-from triage.models.prices import Price, PricesError, load_prices
+from triage.models.prices import MAX_FILE_BYTES, Price, PricesError, load_prices
 from triage.models.quotes import MIN_OUTPUT_TOKENS, Quote, Room, charge, fitted
 
 PRICE: Final = Price(input=150_000, output=600_000)
@@ -103,6 +103,14 @@ def test_a_file_that_holds_no_prices_is_refused(tmp_path: Path, text: str) -> No
     own = tmp_path / "prices.toml"
     own.write_text(text, encoding="latin-1")
     with pytest.raises(PricesError, match="holds a version"):
+        load_prices(own)
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    """It is not cut: what stands at its end would go missing, and nobody would be told."""
+    own = tmp_path / "prices.toml"
+    own.write_text(f'version = "mine"\n{"#" * MAX_FILE_BYTES}\n[openai]\n')
+    with pytest.raises(PricesError, match="File too large"):
         load_prices(own)
 
 
