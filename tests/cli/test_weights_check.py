@@ -83,6 +83,16 @@ async def test_weights_of_another_form_are_named(home: Path) -> None:
     assert "nothing of this group's own" in other.detail
 
 
+async def test_each_group_of_the_same_weights_is_looked_at(home: Path) -> None:
+    """A fallback of the same weights without a group hides nothing that is wrong with a group."""
+    (home / "rules.toml").write_text(
+        f'[policy]\nfallback_models = ["learned:{KNOWN.digest}"]\n', encoding="utf-8"
+    )
+    settings = _settings(home, f"learned:{KNOWN.digest}:acme/web")
+    found = await check(settings.model_copy(update={"policy": home / "rules.toml"}))
+    assert [Level.FAIL, Level.OK] == [one.level for one in found]
+
+
 async def test_weights_that_were_tampered_with_are_named(home: Path) -> None:
     """A body that has not its digest any more is not used, and not taken for missing."""
     with closing(sqlite3.connect(home / "triage.db")) as database:

@@ -31,8 +31,8 @@ _TEACH: Final = (
 
 async def check(settings: Settings) -> list[Finding]:
     """Return a line for all weights that are named; none where no weights are."""
-    wanted = dict(_wanted(settings)) if Role.DECIDE in settings.roles else {}
-    return [await _looked_at(settings, digest, group) for digest, group in wanted.items()]
+    wanted = dict.fromkeys(_wanted(settings)) if Role.DECIDE in settings.roles else {}
+    return [await _looked_at(settings, digest, group) for digest, group in wanted]
 
 
 def _wanted(settings: Settings) -> Iterator[tuple[str, str]]:
