@@ -164,7 +164,8 @@ class Desk:
         One person under two names is one person: `subject` is the signer's stable id.
         """
         code = self.judge(review, now)
-        if code is None and subject is not None and subject in self.subjects:
+        again = review.verdict is Verdict.APPROVE and subject in self.subjects
+        if code is None and again:
             code = RefusalCode.DUPLICATE
         if code is None:
             self.take(review, subject)

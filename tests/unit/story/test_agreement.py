@@ -159,6 +159,7 @@ ARRIVALS: Final = (
     ("bob", "approve", "1002"),
     ("cy", "approve", None),
     ("dee", "reject", "1004"),
+    ("bob-too", "reject", "1002"),
 )
 
 
