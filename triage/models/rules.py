@@ -30,11 +30,11 @@ MAX_LOOKUPS: Final = 2
 MAX_LABELS: Final = 20
 MAX_CITED: Final = 20
 DEFAULT_SUFFIX: Final = "-default"
+"""Ends the evidence ids of what a lookup returns when nothing matched: no reason to be sure."""
 NO_TOPIC: Final = "the rules have no topic for features"
 NO_POLICY: Final = "the feature policy could not be read"
 UNNAMED: Final = "nobody is named as the owner of a path"
 UNREAD: Final = "no ownership record could be read for a path"
-"""Ends the evidence ids of what a lookup returns when nothing matched: no reason to be sure."""
 
 
 def _tables() -> dict[str, JsonValue]:
