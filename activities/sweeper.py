@@ -25,6 +25,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.label_answers import OWNER
 from activities.label_write import LEFT_BEHIND
 from activities.services import Services
+from triage.continuing import first_run_id
 from triage.contracts.canonical import short_hash
 from triage.faults import Point, reach
 from triage.storage.intake_retention import purge_intake
@@ -269,7 +270,7 @@ class Sweeper:
             raise
         if latest.status in _OVER:
             return False
-        first = latest.raw_description.workflow_execution_info.first_run_id
+        first = first_run_id(latest)
         return not first or record.scope == short_hash(record.tenant, record.workflow_id, first)
 
 

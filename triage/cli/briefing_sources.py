@@ -24,6 +24,7 @@ from triage.cli.briefing_model import model_text
 from triage.cli.briefing_trust import needs_signature
 from triage.cli.clients import RPC_TIMEOUT, Run
 from triage.cli.stores import LOOK_SECONDS, look_into_store
+from triage.continuing import first_run_id
 from triage.contracts.canonical import digest_of_bytes, short_hash
 from triage.contracts.request import TriageRequest
 from triage.contracts.search_attributes import TRIAGE_TENANT
@@ -91,8 +92,8 @@ async def _place(run: Run) -> tuple[str | None, str | None]:
     """
     now = await run.handle.describe(rpc_timeout=RPC_TIMEOUT)
     tenant = now.typed_search_attributes.get(TRIAGE_TENANT)
-    first_run_id = now.raw_description.workflow_execution_info.first_run_id
-    scope = short_hash(tenant, run.id, first_run_id) if tenant and first_run_id else None
+    first = first_run_id(now)
+    scope = short_hash(tenant, run.id, first) if tenant and first else None
     return tenant, scope
 
 

@@ -10,6 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from triage.cli.clients import RPC_TIMEOUT, Run
+from triage.continuing import first_run_id
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
 from triage.settings import Settings
 from triage.story.calls import local_call
@@ -35,10 +36,9 @@ def signs_by_settings(settings: Settings) -> bool:
 
 
 async def _pinned_trust(client: Client, run: Run) -> bool | None:
-    first_run_id = run.description.raw_description.workflow_execution_info.first_run_id
     request = GetWorkflowExecutionHistoryRequest(
         namespace=client.namespace,
-        execution=WorkflowExecution(workflow_id=run.id, run_id=first_run_id),
+        execution=WorkflowExecution(workflow_id=run.id, run_id=first_run_id(run.description)),
         maximum_page_size=FIRST_EVENTS,
     )
     try:

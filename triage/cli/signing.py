@@ -13,6 +13,7 @@ from temporalio.client import Client
 
 from triage.cli.clients import RPC_TIMEOUT, Run
 from triage.cli.errors import InputError, RefusedError
+from triage.continuing import first_run_id
 from triage.contracts.approval import Review
 from triage.contracts.canonical import short_hash
 from triage.contracts.search_attributes import TRIAGE_TENANT
@@ -56,8 +57,7 @@ async def _scope(run: Run) -> str:
     A waiting run names its tenant, but may have begun to wait only after it was found.
     """
     now = await run.handle.describe(rpc_timeout=RPC_TIMEOUT)
-    first = now.raw_description.workflow_execution_info.first_run_id
-    found = run.description.raw_description.workflow_execution_info.first_run_id
+    first, found = first_run_id(now), first_run_id(run.description)
     tenant = now.typed_search_attributes.get(TRIAGE_TENANT)
     if not first or first != found:
         raise RefusedError(f"{run.id} is not the run any more that was shown", "look at it again")
