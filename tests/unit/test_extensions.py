@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from triage import extensions
+from triage.contracts.payloads import DecideResult
 from triage.extensions import ATTRIBUTE, Extension, ExtensionError, ReadTool, install
+from triage.models.base import ModelRequest, PaidAnswer, PaidModel
 from triage.models.factory import BrokenModel, UnknownModel, build_model
+from triage.models.quotes import Quote
 from triage.models.rules import RulesModel
 from triage.policy.tools import (
     BUILTIN_TOOLS,
@@ -106,6 +110,26 @@ class Odd(RulesModel):
         vars(self).update(labels)
 
 
+class Paid(PaidModel):
+    """A model that costs something, and says what a test wants of the time that it takes."""
+
+    def __init__(self, timeout: object) -> None:
+        self.name = self.revision = self.prompt = self.prices = "x"
+        self.timeout = cast("timedelta", timeout)
+
+    def quote(self, request: ModelRequest) -> Quote:
+        """Never be asked."""
+        raise NotImplementedError
+
+    async def ask(self, request: ModelRequest, quote: Quote) -> PaidAnswer:
+        """Never be asked."""
+        raise NotImplementedError
+
+    async def decide(self, request: ModelRequest) -> DecideResult:
+        """Never be asked."""
+        raise NotImplementedError
+
+
 def _raises(error: BaseException) -> RulesModel:
     raise error
 
@@ -120,6 +144,8 @@ def _raises(error: BaseException) -> RulesModel:
         pytest.param(lambda _: Odd(revision=""), "no name and revision", id="no revision"),
         pytest.param(lambda _: Odd(revision="r" * 3_000_000), "no name and rev", id="a long one"),
         pytest.param(lambda _: Odd(revision="1\0"), "no name and revision", id="NUL"),
+        pytest.param(lambda _: Paid(30), "no timeout", id="seconds"),
+        pytest.param(lambda _: Paid(timedelta()), "no timeout", id="no time"),
     ],
 )
 async def test_a_model_that_cannot_be_made_is_none(

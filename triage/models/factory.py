@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -172,18 +173,27 @@ def _added(
     async def build(argument: str, _means: Means) -> ModelAdapter:
         try:
             adapter = make(argument)
-            is_usable = _is_told(adapter)
+            problem = _problem_of(adapter)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - an exit of a maker included
             # What a foreign maker raises may quote anything.
             kind = type(error).__name__
             raise BrokenModel(f"model '{name}' cannot be made ({kind})") from None
-        if not is_usable:
-            raise BrokenModel(f"model '{name}' has no name and revision that can be written down")
+        if problem:
+            raise BrokenModel(f"model '{name}' {problem}")
         return adapter
 
     return build
+
+
+def _problem_of(adapter: ModelAdapter) -> str:
+    """Say what a model has of itself that no run can be held to; empty if it is usable."""
+    if not _is_told(adapter):
+        return "has no name and revision that can be written down"
+    if isinstance(adapter, PaidModel) and not _is_time(adapter.timeout):
+        return "has no timeout that a call can be held to"
+    return ""
 
 
 def _is_told(adapter: ModelAdapter) -> bool:
@@ -192,6 +202,10 @@ def _is_told(adapter: ModelAdapter) -> bool:
     words: tuple[object, ...] = (adapter.name, adapter.revision, *paid)
     decide: object = adapter.decide
     return all(words[:2]) and callable(decide) and all(map(_is_short, words))
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, timedelta) and value > timedelta()
 
 
 def _is_short(value: object) -> bool:
