@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from temporalio import activity
 
@@ -22,40 +22,52 @@ from triage.contracts.model_faults import MAX_RETRY_AFTER_SECONDS
 from triage.contracts.payloads import DecideOutcome, DecideResult
 from triage.policy.redaction import redact
 
+Answer = TypeVar("Answer")
+
 MAX_DETAIL_CHARS: Final = 16_384
 """As much of an adapter's own words is looked through for secrets; of more, nothing is told."""
 
 
-async def answered(ask: Callable[[], Awaitable[object]], deadline: timedelta) -> DecideResult:
-    """Ask an adapter, and return its answer checked, or the outcome that stands in for it.
+class AdapterError(Exception):
+    """An adapter raised. What it said may hold anything, so nothing of it goes on."""
 
-    An adapter that raises has a bug; asking it again would not help, and what it says may hold
-    anything. Only the activity's own cancellation goes through, and Ctrl-C.
+
+async def asked(ask: Callable[[], Awaitable[Answer]], deadline: timedelta) -> Answer:
+    """Ask an adapter, within a deadline.
+
+    An adapter that raises has a bug; asking it again would not help. Only the activity's own
+    cancellation goes through, and Ctrl-C.
+
+    Raises:
+        TimeoutError: nothing came in time.
+        AdapterError: it raised; its error's type is in the log.
     """
     try:
         async with asyncio.timeout(deadline.total_seconds()):
-            return checked(await ask())
+            return await ask()
+    except (TimeoutError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        activity.logger.error("the model adapter raised %s", type(error).__name__)
+        raise AdapterError from None
+
+
+async def answered(ask: Callable[[], Awaitable[object]], deadline: timedelta) -> DecideResult:
+    """Ask an adapter, and return its answer checked, or the outcome that stands in for it."""
+    try:
+        return checked(await asked(ask, deadline))
     except TimeoutError:
         return DecideResult(outcome=DecideOutcome.TIMEOUT)
-    except KeyboardInterrupt:
-        raise
-    except asyncio.CancelledError:
-        if is_cancelled():
-            raise
-        return _failed("CancelledError")
-    except BaseException as error:  # noqa: BLE001 - whatever an adapter raises, an exit included
-        return _failed(type(error).__name__)
+    except AdapterError:
+        return invalid("the model adapter failed")
 
 
-def is_cancelled() -> bool:
+def _is_cancelled() -> bool:
     """Return whether it is the activity that is cancelled, and not something in what it called."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _failed(kind: str) -> DecideResult:
-    activity.logger.error("the model adapter raised %s", kind)
-    return invalid("the model adapter failed")
 
 
 def invalid(detail: str) -> DecideResult:

@@ -7,15 +7,15 @@ attempts of this call that were lost with their worker are charged with the one 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Final, TypeGuard
 
 from temporalio import activity
 
-from activities.model_answers import is_cancelled
+from activities.model_answers import AdapterError, asked
 from activities.services import Services
 from triage.contracts.canonical import short_hash
 from triage.contracts.model_faults import ModelFault
@@ -48,13 +48,17 @@ async def call(
     """Make one call, if every budget holds it.
 
     Returns:
-        What came of it, charged; `exhausted` if a budget does not hold it, and then no call was
-        made.
+        What came of it, charged; `exhausted` if a budget does not hold it, and a fault if the
+        model cannot say what it may use: then no call was made.
 
     Raises:
         StorageError: nothing could be reserved, so no call was made.
     """
-    mine, refused, plan = _this_call(request), _Refused(), model.quote(question)
+    mine, refused = _this_call(request), _Refused()
+    try:
+        plan = await asked(partial(_quoted, model, question), GRACE)
+    except (TimeoutError, AdapterError):
+        return failed(ModelFault.PROTOCOL_ERROR)
 
     def fit(spent: Spent) -> Usage | None:
         nonlocal plan
@@ -114,19 +118,22 @@ def _left(limit: int | None, used: int) -> int | None:
     return None if limit is None else max(0, limit - used)
 
 
+async def _quoted(model: PaidModel, question: ModelRequest) -> Quote:
+    """Return what a call may use at most, if that is something that can be reserved."""
+    found: object = model.quote(question)
+    if not isinstance(found, Quote) or not _is_believable(found.reservation):
+        raise TypeError
+    return found
+
+
 async def _ask(model: PaidModel, question: ModelRequest, plan: Quote) -> PaidAnswer:
-    """Hold a model to its deadline; one that raises has a bug, and may have called or not."""
+    """Hold a model to its deadline; one that raises may have called or not."""
     try:
-        async with asyncio.timeout((model.timeout + GRACE).total_seconds()):
-            return _answer(await model.ask(question, plan))
+        deadline = model.timeout + GRACE
+        return _answer(await asked(partial(model.ask, question, plan), deadline))
     except TimeoutError:
         return PaidAnswer(failed(ModelFault.TIMEOUT))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if isinstance(error, asyncio.CancelledError) and is_cancelled():
-            raise
-        activity.logger.error("the model adapter raised %s", type(error).__name__)
+    except AdapterError:
         return PaidAnswer(failed(ModelFault.PROTOCOL_ERROR))
 
 

@@ -42,6 +42,7 @@ from triage.storage.spending import Spending
 
 SCOPE: Final = "5c0fe" * 6
 INPUT, OUTPUT = 1_000, 500
+MOST: Final = Quote(INPUT, OUTPUT, Price(input=1_000_000, output=2_000_000))
 WHOLE: Final = Usage(tokens=1_500, cost_micros=2_000)
 """What a call reserves, at one millionth a token of input and two of output."""
 
@@ -54,6 +55,7 @@ class Metered(PaidModel):
     """A model that costs something and answers what a test says."""
 
     answer: PaidAnswer | BaseException = field(default_factory=lambda: PaidAnswer(DECIDED, USED))
+    most: Quote | BaseException = field(default_factory=lambda: MOST)
     asked: list[Quote] = field(default_factory=list)
     name: str = "metered"
     revision: str = "1"
@@ -63,7 +65,9 @@ class Metered(PaidModel):
 
     def quote(self, request: ModelRequest) -> Quote:
         """Ask for the most."""
-        return Quote(INPUT, OUTPUT, Price(input=1_000_000, output=2_000_000))
+        if isinstance(self.most, BaseException):
+            raise self.most
+        return self.most
 
     async def decide(self, request: ModelRequest) -> DecideResult:
         """Never be asked past a budget."""
@@ -161,6 +165,28 @@ async def test_whatever_comes_of_a_call_is_charged(paying: Paying, name: str) ->
     # And that is what the budgets of the day know, too.
     again = await paying.ask(call="2", attempt=1)
     assert charged == again.usage
+
+
+QUOTES: dict[str, Quote | BaseException] = {
+    "raises": RuntimeError("sk-secret"),
+    "times out": TimeoutError(),
+    "nothing": cast("Quote", None),
+    "no numbers": replace(MOST, output_tokens=cast("int", None)),
+    "less than nothing": replace(MOST, input_tokens=-(10**9)),
+}
+
+
+@pytest.mark.parametrize("name", QUOTES)
+async def test_a_call_that_cannot_be_reserved_is_not_made(paying: Paying, name: str) -> None:
+    """A model that cannot say what it may use is a named fault, which ends no run of itself."""
+    paying.model.most = QUOTES[name]
+    result = await paying.ask()
+    assert (DecideOutcome.INVALID, ModelFault.PROTOCOL_ERROR, Usage()) == (
+        result.outcome,
+        result.fault,
+        result.usage,
+    )
+    assert [] == paying.model.asked
 
 
 async def test_lost_attempts_are_charged_with_the_one_that_arrives(paying: Paying) -> None:
