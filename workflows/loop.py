@@ -41,10 +41,10 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.request import TriageRequest, changed_fields
     from triage.contracts.response import Status
     from triage.contracts.state import DecisionView
+    from triage.policy.approval_gate import Trust
     from triage.policy.grounding import is_cited
     from triage.policy.tools import check_arguments
     from workflows import budget, calls, entailment
-    from workflows.approval_gate import Trust
     from workflows.carried import Carried, HistoryFull, Wait
     from workflows.deciding import Decider
     from workflows.outcomes import (

@@ -12,7 +12,7 @@ from triage.contracts.approval import REFUSAL_MEANING, RefusalCode, Review, Verd
 from triage.contracts.base import Contract
 from triage.contracts.logins import folded
 from triage.contracts.state import PendingView, RefusalView, VerdictNote
-from workflows.approval_gate import PendingOperation, Trust, judge, why_not
+from triage.policy.approval_gate import PendingOperation, Trust, judge, why_not
 from workflows.state import WITHDRAWN, RunState
 
 MAX_UNPROVEN: Final = 20

@@ -30,8 +30,8 @@ with workflow.unsafe.imports_passed_through():
     )
     from triage.contracts.response import Status
     from triage.contracts.state import MutationRecord, OperationView
+    from triage.policy.approval_gate import may_decide
     from workflows import calls
-    from workflows.approval_gate import may_decide
     from workflows.outcomes import Ending, review, review_with_evidence, tool_fault
     from workflows.review_desk import Decided, ReviewDesk
     from workflows.start import Limits

@@ -1,8 +1,8 @@
 """Says of each review that came whether it counted, from what the history holds.
 
 Why it exists: a history records what people sent, not what the run made of it. Refusals of signals
-are in the run's state, which only a worker can tell; so the same checks are made here once more,
-in the workflow's order, and `tests/unit/story` holds both to the same answers.
+are in the run's state, which only a worker can tell; so the same gate is asked here once more, with
+what the history holds, and `tests/unit/story` holds both desks to the same answers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Final
 
 from triage.contracts.approval import RefusalCode, Review, Verdict
 from triage.contracts.canonical import digest_of
-from triage.contracts.logins import exact, folded
+from triage.contracts.logins import folded
+from triage.policy.approval_gate import PendingOperation, Trust, judge, may_decide
 
 START: Final = "start"
 SIGNAL: Final = "signal"
@@ -74,6 +75,16 @@ class Wait:
     deadline: datetime | None
     approvals_required: int = 1
 
+    @property
+    def operation(self) -> PendingOperation:
+        """The operation, as the gate looks at it."""
+        return PendingOperation(
+            operation_id=self.operation_id,
+            version=self.version,
+            digest=self.digest,
+            expires_at=self.deadline,
+        )
+
 
 @dataclass(slots=True)
 class Desk:
@@ -128,22 +139,15 @@ class Desk:
 
     def judge(self, review: Review, now: datetime) -> RefusalCode | None:
         """Return why a review that arrives now does not count, or None if it does."""
-        wait = self.wait
-        is_decided = (review.operation_id, review.version) in self.verdicts
-        if wait is None or review.operation_id != wait.operation_id:
-            return RefusalCode.DUPLICATE if is_decided else RefusalCode.NOT_PENDING
-        if review.version != wait.version:
-            return RefusalCode.DUPLICATE if is_decided else RefusalCode.STALE_VERSION
-        if review.digest is not None and review.digest != wait.digest:
-            return RefusalCode.DIGEST_MISMATCH
-        if wait.deadline is not None and now >= wait.deadline:
-            return RefusalCode.EXPIRED
-        if not self._may_decide(review):
-            return RefusalCode.UNAUTHORISED
-        if review.digest is None and not self.local:
-            return RefusalCode.DIGEST_MISMATCH
-        again = review.verdict is Verdict.APPROVE and self.has_approved(review)
-        return RefusalCode.DUPLICATE if is_decided or again else None
+        return judge(
+            review,
+            self.wait.operation if self.wait else None,
+            now=now,
+            trust=self._trust(),
+            decided=self.verdicts,
+            approved_by=[folded(name) for name in self.approved_by],
+            signed=review.token is not None,
+        )
 
     def judge_start(self, review: Review, version: int, required: int) -> StartingApproval:
         """Say what an approval that came with the start is worth to what is pending at `version`.
@@ -152,7 +156,8 @@ class Desk:
         """
         if review.version != version:
             return StartingApproval.STALE
-        if not self._may_decide(review) or required > 1:
+        may = may_decide(review.approver, self._trust(), signed=review.token is not None)
+        if not may or required > 1:
             return StartingApproval.UNAUTHORISED
         return StartingApproval.COUNTS if self.local else StartingApproval.UNPROVEN
 
@@ -222,12 +227,10 @@ class Desk:
             return []
         return [*self.approved_by]
 
-    def _may_decide(self, review: Review) -> bool:
-        """Whether this approver may, if the signature, if there is one, is good."""
-        name = folded(review.approver)
-        trusted = self.local is True or review.token is not None
-        if self.approvers and exact(review.approver) not in map(exact, self.approvers):
-            return False
-        authors = [folded(author) for author in (self.author, self.claimed_author) if author]
-        is_author = name in authors
-        return trusted and bool(name) and not is_author and not name.endswith("[bot]")
+    def _trust(self) -> Trust:
+        return Trust(
+            local=self.local is True,
+            author=self.author or None,
+            approvers=self.approvers,
+            claimed_author=self.claimed_author or None,
+        )

@@ -11,8 +11,8 @@ from triage.cli.who import who
 from triage.contracts.approval import Verdict, parse_review
 from triage.contracts.base import ContractError
 from triage.contracts.logins import exact, folded, is_visible
+from triage.policy.approval_gate import Trust, may_decide
 from triage.policy.rules import BUILTIN_RULES
-from workflows.approval_gate import Trust, may_decide
 
 UNSEEN = [
     "\u200b",

@@ -22,11 +22,11 @@ from tests.replay.histories import payloads, read_events
 from tests.unit.story.histories import INDEX, TRIAGES, of_kind, stem, told_whole
 from triage.contracts.approval import parse_review
 from triage.contracts.state import PendingView, VerdictNote
+from triage.policy.approval_gate import Trust
 from triage.replay import read_history, replay_failure
 from triage.story.desk import Desk, Wait
 from triage.story.parts import Kind
 from triage.story.telling import tell
-from workflows.approval_gate import Trust
 from workflows.issue_triage import IssueTriage
 from workflows.review_desk import ReviewDesk
 from workflows.state import RunState

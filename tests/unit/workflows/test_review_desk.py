@@ -16,7 +16,7 @@ from tests.unit.workflows.builders import (
 )
 from triage.contracts.approval import RefusalCode, Verdict
 from triage.contracts.state import OperationView
-from workflows.approval_gate import Trust
+from triage.policy.approval_gate import Trust
 from workflows.review_desk import MAX_UNPROVEN, Decided, ReviewDesk
 from workflows.state import RunState
 

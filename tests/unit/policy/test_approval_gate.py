@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.contracts.strategies import PROPERTY
 from tests.unit.workflows.builders import DEADLINE, DIGEST, IN_TIME, OTHER_DIGEST, a_review
 from triage.contracts.approval import RefusalCode, Review, Verdict
-from workflows.approval_gate import PendingOperation, Trust, judge, may_decide
+from triage.policy.approval_gate import PendingOperation, Trust, judge, may_decide
 
 COUNTS = a_review()
 PENDING = PendingOperation("op-105", 3, DIGEST, DEADLINE)

@@ -1,7 +1,8 @@
 """The approval gate: one pure function decides whether a review counts.
 
 Used alike for the `approve` and `reject` signals, the `review` update and the approvals that a
-caller starts a run with. Every check fails closed.
+caller starts a run with, by the run itself and by whoever tells its history. Every check fails
+closed.
 """
 
 from __future__ import annotations
