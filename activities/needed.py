@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from activities.services import Services
-from triage.contracts.canonical import digest_of
+from triage.contracts.covering import approval_digest
 from triage.contracts.payloads import WriteRequest
 
 NOBODY_CAN: Final = 1_000_000
@@ -22,8 +22,8 @@ async def approvals_needed(services: Services, request: WriteRequest) -> int:
     if services.local_trust:
         return 1
     operation, rules = request.operation, request.policy_digest
-    covered = [operation.digest, operation.version, request.content_digest, rules]
-    if digest_of(covered) != operation.approval_digest:
+    covered = approval_digest(operation.digest, operation.version, request.content_digest, rules)
+    if covered != operation.approval_digest:
         return NOBODY_CAN
     try:
         return (await services.pinned_rules(rules)).approvals_required

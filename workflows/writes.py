@@ -13,7 +13,7 @@ from temporalio.exceptions import ActivityError, FailureError, is_cancelled_exce
 
 with workflow.unsafe.imports_passed_through():
     from triage.contracts.approval import RefusalCode, Review, Verdict
-    from triage.contracts.canonical import digest_of
+    from triage.contracts.covering import approval_digest, operation_digest
     from triage.contracts.failures import LABEL_REMOVED, FailureClass
     from triage.contracts.intent import Intent, Proposal
     from triage.contracts.options import RunOptions, SignedApproval
@@ -119,7 +119,8 @@ class Writer:
     def _operation(self, intent: Intent) -> Operation:
         version = self._state.version
         labels = tuple(sorted(set(intent.labels)))
-        digest = digest_of([intent.tool, self.target.model_dump(mode="json"), list(labels)])
+        digest = operation_digest(intent.tool, self.target.model_dump(mode="json"), labels)
+        content, rules = self._context.content_digest, self._context.provenance.policy
         return Operation(
             operation_id=intent.operation_id or "",
             version=version,
@@ -127,12 +128,8 @@ class Writer:
             target=self.target,
             labels=labels,
             digest=digest,
-            approval_digest=self._approval_digest(digest, version),
+            approval_digest=approval_digest(digest, version, content, rules),
         )
-
-    def _approval_digest(self, digest: str, version: int) -> str:
-        rules = self._context.provenance.policy
-        return digest_of([digest, version, self._context.content_digest, rules])
 
     async def _starting_approval(self, operation: Operation) -> Decided | None:
         """Match an approval that the caller started the run with; a mismatch is a refusal."""

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from triage.contracts.approval import RefusalCode, Review, Verdict
-from triage.contracts.canonical import digest_of
+from triage.contracts.covering import approval_digest, operation_digest
 from triage.contracts.logins import folded
 from triage.policy.approval_gate import PendingOperation, Trust, judge, may_decide
 
@@ -52,11 +52,11 @@ class Proposal:
     @property
     def digest(self) -> str:
         """The digest over what would be written."""
-        return digest_of([self.tool, self.target, list(self.labels)])
+        return operation_digest(self.tool, self.target, self.labels)
 
     def approval_digest(self, content_digest: str, policy_digest: str) -> str:
         """Return the digest over everything that a reviewer is shown."""
-        return digest_of([self.digest, self.version, content_digest, policy_digest])
+        return approval_digest(self.digest, self.version, content_digest, policy_digest)
 
 
 @dataclass(frozen=True, slots=True)
