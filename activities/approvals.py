@@ -17,9 +17,10 @@ from activities.label_rows import operation_key
 from activities.services import Services
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import short_hash
+from triage.contracts.covering import operation_digest
 from triage.contracts.logins import folded
 from triage.contracts.names import ACTIVITY_VERIFY_APPROVAL
-from triage.contracts.payloads import VerifyRequest, VerifyResult
+from triage.contracts.payloads import Operation, VerifyRequest, VerifyResult
 from triage.faults import Point, reach
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, KeyringError
@@ -31,6 +32,7 @@ from triage.storage.engine import Store
 from triage.storage.vouchers import Voucher
 
 ACCEPTED: Final = "accepted"
+NOT_ITSELF: Final = "the operation is not what its digest says"
 
 
 class ApprovalActivities:
@@ -114,6 +116,15 @@ def _wrong_person(
         return Detail.BARRED_PERSON
     again = verified.verdict is Verdict.APPROVE and verified.subject in request.subjects
     return Detail.SAME_PERSON if again else None
+
+
+def is_itself(operation: Operation) -> bool:
+    """Whether an operation is what its digest says, which is what people approve.
+
+    Whoever reaches the server may name an operation that was approved, and mean other labels.
+    """
+    target = operation.target.model_dump(mode="json")
+    return operation.digest == operation_digest(operation.tool, target, operation.labels)
 
 
 async def is_signed(services: Services, key: str, version: int) -> bool:

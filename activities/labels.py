@@ -9,8 +9,10 @@ from __future__ import annotations
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.approvals import NOT_ITSELF, is_itself
 from activities.far_end import look
 from activities.heartbeat import heartbeats
+from activities.label_answers import refused
 from activities.label_write import LabelWrite
 from activities.services import Services
 from triage.contracts.failures import FailureClass
@@ -103,8 +105,12 @@ class LabelActivities:
     async def apply(self, request: WriteRequest) -> WriteResult:
         """Apply the approved labels, or say exactly why not.
 
+        What names an approved operation and is another one touches nothing, the ledger included.
+
         Raises:
             ApplicationError: of type ``try_later``, while the ledger makes this attempt wait.
         """
+        if not is_itself(request.operation):
+            return refused(NOT_ITSELF)
         async with heartbeats():
             return await LabelWrite(self._services, request).run()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from temporalio.testing import ActivityEnvironment
 
-from activities.approvals import ApprovalActivities
+from activities.approvals import NOT_ITSELF, ApprovalActivities
 from activities.entitled import NOBODY_KNOWS, NOT_ENTITLED
 from activities.label_rows import operation_key
 from activities.signers import KEY_GONE, NO_RING, why_not_signed_now
@@ -155,6 +155,18 @@ async def test_who_may_not_any_more_writes_nothing(
     result = await desk.writing.attempt(desk.request)
     assert (WriteOutcome.REFUSED, reason) == (result.outcome, result.detail)
     assert 0 == desk.tracker.calls
+
+
+@pytest.mark.parametrize("other", [("documentation",), ("bug", "documentation"), ()])
+async def test_an_approval_of_one_label_writes_no_other(desk: Desk, other: tuple[str, ...]) -> None:
+    """Whoever names the approved operation and means other labels is refused, and harms nothing."""
+    assert "accepted" == await desk.approve()
+    meant = desk.request.operation.model_copy(update={"labels": other})
+    result = await desk.writing.attempt(desk.request.model_copy(update={"operation": meant}))
+    assert (WriteOutcome.REFUSED, NOT_ITSELF) == (result.outcome, result.detail)
+    assert 0 == desk.tracker.calls
+    assert WriteOutcome.APPLIED == (await desk.writing.attempt(desk.request)).outcome
+    assert {"bug"} == desk.tracker.labels
 
 
 async def test_while_nobody_can_say_the_write_waits(desk: Desk) -> None:
