@@ -54,7 +54,9 @@ WRITE_RETRY: Final = RetryPolicy(
 """A put-off write waits for its quiet period; a worker lost late in it must not cost a minute."""
 
 
-async def local(name: str, argument: Contract, result: type[Result]) -> Result:
+async def local(
+    name: str, argument: Contract, result: type[Result], retry: RetryPolicy = INFRASTRUCTURE
+) -> Result:
     """Run a quick, idempotent activity inside the workflow task; it costs one event.
 
     Each attempt keeps its deadline itself, as all local activities do: the SDK's timer for it
@@ -65,13 +67,17 @@ async def local(name: str, argument: Contract, result: type[Result]) -> Result:
         argument,
         result_type=result,
         schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
-        retry_policy=INFRASTRUCTURE,
+        retry_policy=retry,
     )
     return done
 
 
 async def remote(
-    name: str, argument: Contract, result: type[Result], deadline: timedelta
+    name: str,
+    argument: Contract,
+    result: type[Result],
+    deadline: timedelta,
+    retry: RetryPolicy = INFRASTRUCTURE,
 ) -> Result:
     """Run an activity that keeps `deadline` itself; the server allows it a grace on top."""
     done: Result = await workflow.execute_activity(
@@ -80,7 +86,7 @@ async def remote(
         result_type=result,
         start_to_close_timeout=deadline + GRACE,
         schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
-        retry_policy=INFRASTRUCTURE,
+        retry_policy=retry,
     )
     return done
 
@@ -117,25 +123,10 @@ async def read(tool: ToolSnapshot, request: ReadRequest, attempts: int) -> Evide
         FailureError: the tool timed out or failed, after the retries that its rule permits.
     """
     retry = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_attempts=attempts)
-    evidence: EvidenceRef
     if tool.local:
-        evidence = await workflow.execute_local_activity(
-            tool.name,
-            request,
-            result_type=EvidenceRef,
-            schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
-            retry_policy=retry,
-        )
-        return evidence
-    evidence = await workflow.execute_activity(
-        tool.name,
-        request,
-        result_type=EvidenceRef,
-        start_to_close_timeout=timedelta(milliseconds=tool.timeout_ms) + GRACE,
-        schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
-        retry_policy=retry,
-    )
-    return evidence
+        return await local(tool.name, request, EvidenceRef, retry)
+    deadline = timedelta(milliseconds=tool.timeout_ms)
+    return await remote(tool.name, request, EvidenceRef, deadline, retry)
 
 
 async def write(tool: str, request: WriteRequest) -> WriteResult:
