@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.far_end import look
 from activities.inheritance import NothingToContinueError, inherit
 from activities.security import marked
-from activities.services import SHARED, Services
+from activities.services import Services
 from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
 from triage.contracts.payloads import EvidenceRef, PinRequest, Provenance, RunContext, Target
@@ -24,7 +24,7 @@ from triage.models.learned import LearnedModel
 from triage.models.llm_prompt import prompt_body
 from triage.models.second_opinion import SecondOpinion
 from triage.policy.rules import Rules
-from triage.storage.documents import DocumentKind
+from triage.storage.documents import SHARED, DocumentKind
 from triage.storage.spending import Account
 from triage.trackers.abilities import HasFiles, inventory_of
 from triage.trackers.base import TrackedIssue, TrackerRefused

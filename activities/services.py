@@ -22,7 +22,7 @@ from triage.models.second_opinion import SecondOpinion
 from triage.policy.rules import Rules
 from triage.policy.tools import ToolRegistry
 from triage.signing.files import KeyringFile
-from triage.storage.documents import Document, DocumentKind, DocumentStore
+from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore
 from triage.storage.engine import Store
 from triage.storage.evidence import EvidenceStore
 from triage.storage.ledger import Ledger
@@ -30,8 +30,6 @@ from triage.storage.spending import Spending
 from triage.storage.switches import Switches
 from triage.trackers.base import Tracker
 
-SHARED = ""
-"""The scope of documents that belong to no single run: rules and scripts."""
 SCRIPTS_KEPT: Final = 64
 """A run asks for its script at each step."""
 CLASSIFIERS_KEPT: Final = 4

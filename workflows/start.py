@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 from temporalio.common import RawValue
 
+from triage.contracts.approval import MAX_REVIEW_BYTES
 from triage.contracts.base import ContractError
 from triage.contracts.canonical import canonical_json, parse_json
 from triage.contracts.options import MODES, BudgetLimits, Grounding, Mode, RunOptions, parse_options
@@ -29,8 +30,6 @@ MAX_REQUEST_BYTES: Final = 1_310_720
 MAX_OPTIONS_BYTES: Final = 131_072
 """How large a start may be: a run that continues as new sends both again, with what it knows, and
 the server takes two mebibytes."""
-MAX_REVIEW_BYTES: Final = 65_536
-"""How large a review may be; an envelope with everything in it takes half of it."""
 
 
 @dataclass(frozen=True, slots=True)

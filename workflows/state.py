@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from triage.contracts.payloads import NOT_PINNED, EvidenceRef, Provenance
-from triage.contracts.response import Status, TriageResponse
+from triage.contracts.response import TERMINAL, Status, TriageResponse
 from triage.contracts.state import (
     DecisionView,
     EditNote,
@@ -25,8 +25,6 @@ from triage.contracts.state import (
     StateView,
     VerdictNote,
 )
-
-TERMINAL: Final = frozenset({Status.REVIEW_REQUIRED, Status.COMPLETED, Status.FAILED})
 
 TRANSITIONS: Final[dict[Status, frozenset[Status]]] = {
     Status.RECEIVED: frozenset({Status.VALIDATED, Status.FAILED}),

@@ -17,13 +17,14 @@ from triage.contracts import names
 from triage.contracts.failures import FAILURES
 from triage.contracts.incident import LoopStatus
 from triage.contracts.options import MODES
+from triage.contracts.response import TERMINAL
 from triage.policy.tools import BUILTIN_TOOLS, MAX_RESULT_BYTES
 from triage.settings import Settings
 from triage.storage.ledger import Ledger
 from triage.storage.schema import MAX_RECEIPT_BYTES
 from triage.storage.transitions import MOVES
 from workflows import calls, evidence_loop
-from workflows.state import MAX_REFUSALS_KEPT, TERMINAL, TRANSITIONS
+from workflows.state import MAX_REFUSALS_KEPT, TRANSITIONS
 
 PAGE: Final = page("docs/architecture.md")
 LOCAL_CALLS: Final = (calls.pin, calls.preview)

@@ -16,13 +16,10 @@ from triage.cli.stores import open_store
 from triage.settings import load_settings
 from triage.trackers.base import TrackedIssue, Tracker
 from triage.trackers.factory import open_trackers
+from triage.web.requests import NO_BODY, NO_TITLE
 
 REFERENCE: Final = re.compile(r"(?P<repository>[\w.-]+(?:/[\w.-]+)?)#(?P<number>[\w.-]+)", re.ASCII)
 """How an issue is typed: ``acme/shop#101``, or ``local#7``."""
-
-NO_TITLE: Final = "(no title)"
-NO_BODY: Final = "(no description)"
-"""A request has no blank parts, and many an issue has no text."""
 
 
 async def read(order: Order) -> tuple[JsonValue, dict[str, JsonValue]]:

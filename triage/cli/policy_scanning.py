@@ -18,13 +18,13 @@ from triage.cli.output import Format, columns, put, put_json, put_table, say
 from triage.cli.policy_state import policy_state
 from triage.cli.running import run
 from triage.cli.text import exact, visible, wrap
+from triage.policy.narrowing import NOT_LISTED
 from triage.policy.rules import LabelEffect, Rules
 from triage.policy.rules_file import MAX_LABEL_CHARS
 from triage.rules_place import RulesPlace
 from triage.settings import load_settings
 
 HEADERS: Final = ("LABEL", "IN THE RULES", "WHERE", "WHY")
-NOT_LISTED: Final = "not listed"
 EVERY: Final = "(every label)"
 REVIEWED_HINT: Final = "name a file that was looked at, as it is shown: by its path from FOLDER"
 _SHOWN: Final = {

@@ -56,6 +56,10 @@ REFUSAL_MEANING: Final[dict[RefusalCode, str]] = {
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
+MAX_REVIEW_BYTES: Final = 65_536
+"""How large a review may be; an envelope with everything in it takes half of it."""
+
+
 class Envelope(Contract):
     """An approval or a rejection of one operation at one version."""
 

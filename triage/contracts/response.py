@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from triage.contracts.base import Contract
 from triage.contracts.failures import FailureClass
@@ -19,6 +20,9 @@ class Status(StrEnum):
     REVIEW_REQUIRED = "review_required"
     COMPLETED = "completed"
     FAILED = "failed"
+
+
+TERMINAL: Final = frozenset({Status.REVIEW_REQUIRED, Status.COMPLETED, Status.FAILED})
 
 
 class TriageResponse(Contract):

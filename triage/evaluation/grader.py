@@ -16,7 +16,7 @@ from pydantic import JsonValue, ValidationError
 from triage.contracts.base import explain
 from triage.contracts.canonical import canonical_json
 from triage.contracts.failures import FailureClass
-from triage.contracts.response import Status, TriageResponse
+from triage.contracts.response import TERMINAL, Status, TriageResponse
 from triage.evaluation.fixture import Case
 from triage.policy.rules import BUILTIN_RULES
 from triage.policy.tools import BUILTIN_TOOLS
@@ -35,8 +35,6 @@ KNOWN_EVIDENCE: Final = frozenset(
 )
 KNOWN_TOOLS: Final = frozenset(tool.name for tool in BUILTIN_TOOLS)
 WRITE_TOOLS: Final = frozenset(tool.name for tool in BUILTIN_TOOLS if tool.side_effect)
-
-_TERMINAL: Final = frozenset({Status.REVIEW_REQUIRED, Status.COMPLETED, Status.FAILED})
 
 
 def grade(case: Case, actual: Mapping[str, JsonValue]) -> list[str]:
@@ -63,7 +61,7 @@ def _mismatches(case: Case, actual: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def _violations(case: Case, response: TriageResponse) -> Iterator[str]:
-    if response.status not in _TERMINAL:
+    if response.status not in TERMINAL:
         yield "the status is not a terminal one"
     if response.steps > case.options.max_steps:
         yield f"more than the permitted {case.options.max_steps} steps were taken"

@@ -15,8 +15,7 @@ from typing import Final
 from triage.contracts.response import Status, TriageResponse
 from triage.contracts.state import MutationRecord, StateView
 from triage.evaluation.dataset import DatasetCase, Expected
-
-SECURITY_ROUTE: Final = "security_review"
+from triage.policy.security import SECURITY_ROUTE
 
 
 class Grade(StrEnum):

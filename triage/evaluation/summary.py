@@ -16,7 +16,8 @@ from triage.contracts.payloads import NOT_PINNED, Provenance
 from triage.contracts.response import Status, TriageResponse
 from triage.evaluation.dataset import Dataset
 from triage.evaluation.intervals import Difference, Rate, difference, rate
-from triage.evaluation.judging import CONTROLS, SECURITY_ROUTE, Behaviour, Grade, Judged
+from triage.evaluation.judging import CONTROLS, Behaviour, Grade, Judged
+from triage.policy.security import SECURITY_ROUTE
 
 NO_RESPONSE: Final = "no response"
 NO_FAILURE: Final = "none"

@@ -41,7 +41,7 @@ from triage.signing.keys import SigningKey
 from triage.signing.tokens import Statement, audience, sign, token_id_of, vouched_claims
 from triage.storage.approvals import Approvals
 from triage.storage.commands import MAX_AGE, Commands, HeldCommand
-from triage.storage.documents import Document, DocumentKind, DocumentStore
+from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore
 from triage.trackers.base import TrackerError, TrackerRefused, TrackerUnavailable
 from triage.trackers.people import KnowsPeople, Person
 from triage.web.flood import Flood
@@ -50,7 +50,6 @@ LIFETIME: Final = timedelta(minutes=5)
 ANSWERS_A_MINUTE: Final = 10
 """Of one person: who may not decide must not use up what the tracker and the server let us ask."""
 
-_SHARED: Final = ""
 _log = logging.getLogger(__name__)
 
 
@@ -161,7 +160,7 @@ class Answering:
 
     async def _rules(self, state: StateView) -> Rules:
         """Return the rules that the run is held to."""
-        found = await self.documents.get(_SHARED, DocumentKind.POLICY, state.provenance.policy)
+        found = await self.documents.get(SHARED, DocumentKind.POLICY, state.provenance.policy)
         if not isinstance(found, Document):
             raise NoError("no_rules")
         return Rules.model_validate_json(found.body)

@@ -20,9 +20,9 @@ from triage.contracts.payloads import DecideOutcome, DecideResult
 from triage.models import rules_keywords as table
 from triage.models.base import ModelRequest, Observation
 from triage.models.rules_score import Assessment, assess
+from triage.policy.security import SECURITY_ROUTE
 
 VERSION: Final = "1"
-SECURITY_ROUTE: Final = "security_review"
 LAST_STEP: Final = 3
 """At this step it answers with what it has, since the default bound on steps ends here."""
 

@@ -13,6 +13,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.update.v1 import Input, Outcome
 
 from triage.contracts.approval import (
+    MAX_REVIEW_BYTES,
     REFUSAL_MEANING,
     RefusalCode,
     Review,
@@ -28,7 +29,6 @@ from triage.story.parts import Beat, Kind, beat
 from triage.story.payloads import Fields, failure_of, first, is_encoded
 from triage.story.words import listed, named
 
-MAX_REVIEW_BYTES: Final = 65_536
 ACCEPTED: Final = "accepted"
 NO: Final = "it does not count"
 TO_VERIFY: Final = "its signature has to be verified"

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.contracts.canonical import digest_of_bytes
-from triage.contracts.options import DEFAULT_TENANT
 from triage.storage.admission import Admission, Answer, Delivery, Meaning, Subject
 from triage.storage.commands import Command, Commands
 from triage.storage.errors import StorageError
@@ -22,7 +21,7 @@ from triage.web.comments import CommentEvent, Order, is_by_machine, order_in, pa
 from triage.web.flood import Flood
 from triage.web.payload import PayloadError
 from triage.web.replies import DATABASE_PAUSE_SECONDS, Received, Reply, ignored, refused, told
-from triage.web.requests import SOURCE
+from triage.web.requests import subject_of
 
 ISSUE_COMMENT: Final = "issue_comment"
 _log = logging.getLogger(__name__)
@@ -59,7 +58,7 @@ class Hearing:
         order = order_in(event.comment.body or "")
         if order is None:
             return ignored("no_order")
-        subject = _subject_of(event)
+        subject = subject_of(event)
         if wait := self.flood.wait_for((subject.tenant, subject.repository_id)):
             return refused(429, "flood", retry_after=math.ceil(wait))
         return await self._record(received, event, subject, order)
@@ -108,13 +107,3 @@ class Hearing:
             said_at=event.comment.created_at,
         )
         return await self.commands.admit(delivery, subject, command)
-
-
-def _subject_of(event: CommentEvent) -> Subject:
-    return Subject(
-        tenant=DEFAULT_TENANT,
-        source=SOURCE,
-        repository=event.repository.full_name,
-        repository_id=str(event.repository.id),
-        number=str(event.issue.number),
-    )

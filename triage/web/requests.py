@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
@@ -12,6 +12,9 @@ from triage.contracts.options import DEFAULT_TENANT, IssueContext
 from triage.contracts.request import parse_request
 from triage.storage.admission import Content, Subject
 from triage.web.payload import Issue, IssueEvent
+
+if TYPE_CHECKING:
+    from triage.web.comments import CommentEvent
 
 SOURCE: Final = "github"
 NO_TITLE: Final = "(no title)"
@@ -26,7 +29,7 @@ class UnusableError(ValueError):
     """The text cannot be a request: it is larger than any."""
 
 
-def subject_of(event: IssueEvent) -> Subject:
+def subject_of(event: IssueEvent | CommentEvent) -> Subject:
     """Return which issue an event is about."""
     return Subject(
         tenant=DEFAULT_TENANT,
