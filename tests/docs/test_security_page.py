@@ -34,7 +34,7 @@ def test_the_bounds_are_the_code_s() -> None:
 def test_the_codes_of_refused_answers_are_the_code_s() -> None:
     """Each code that an answer is refused with stands on the page."""
     source = (ROOT / "triage" / "ingest" / "answers.py").read_text(encoding="utf-8")
-    own = set(re.findall(r'NoError\("(\w+)"\)', source))
+    own = set(re.findall(r'NotCountedError\("(\w+)"\)', source))
     assert {"early", "old", "no_run", "no_rules", "no_word", "other_issue"} <= own
     told = {*own, *(code.value for code in RefusalCode if code is not RefusalCode.MALFORMED)}
     assert [] == [code for code in sorted(told) if f"`{code}`" not in WEBHOOKS.text]

@@ -28,7 +28,7 @@ from triage.ingest.runs import (
     PAUSE_SECONDS,
     Handle,
     LaterError,
-    NoError,
+    NotCountedError,
     has_taken,
     scope_of,
     send,
@@ -91,7 +91,7 @@ class Answering:
     async def _carry(self, held: HeldCommand) -> None:
         try:
             await self._answer(held)
-        except NoError as refusal:
+        except NotCountedError as refusal:
             await self._refuse(held, refusal.code)
         except LaterError as error:
             _log.warning("an answer waits", extra={"code": error.code})
@@ -110,7 +110,7 @@ class Answering:
         """Check everything, sign and send.
 
         Raises:
-            NoError: it does not count.
+            NotCountedError: it does not count.
             LaterError: nobody can say now.
         """
         workflow_id = _run_of(held)
@@ -120,7 +120,7 @@ class Answering:
         if held.sent_to is not None and await self._counted_before(held, handle):
             return
         if held.age > MAX_AGE:
-            raise NoError("old")
+            raise NotCountedError("old")
         state = await state_of(handle)
         pending = _pending(held, state)
         person = await self._person(held, await self._rules(state))
@@ -162,7 +162,7 @@ class Answering:
         """Return the rules that the run is held to."""
         found = await self.documents.get(SHARED, DocumentKind.POLICY, state.provenance.policy)
         if not isinstance(found, Document):
-            raise NoError("no_rules")
+            raise NotCountedError("no_rules")
         return Rules.model_validate_json(found.body)
 
     async def _person(self, held: HeldCommand, rules: Rules) -> Person:
@@ -170,16 +170,16 @@ class Answering:
         try:
             person = await self.tracker.person(held.repository, held.login)
         except TrackerRefused:
-            raise NoError("no_word") from None
+            raise NotCountedError("no_word") from None
         except TrackerUnavailable as error:
             pause = error.retry_after_seconds or PAUSE_SECONDS
             raise LaterError("tracker", pause) from None
         except TrackerError:
             raise LaterError("tracker") from None
         if person is None or person.id != held.person_id or not person.may_answer:
-            raise NoError(RefusalCode.UNAUTHORISED.value)
+            raise NotCountedError(RefusalCode.UNAUTHORISED.value)
         if person.right.value not in rules.comment_rights:
-            raise NoError(RefusalCode.UNAUTHORISED.value)
+            raise NotCountedError(RefusalCode.UNAUTHORISED.value)
         return person
 
     async def _signed(
@@ -222,9 +222,9 @@ class Answering:
 def _run_of(held: HeldCommand) -> str:
     """Return the run that it was sent to, or the one that the issue's newest text started."""
     if held.sent_to is None and held.age > MAX_AGE:
-        raise NoError("old")
+        raise NotCountedError("old")
     if (workflow_id := held.sent_to or held.workflow_id) is None:
-        raise NoError("no_run")
+        raise NotCountedError("no_run")
     return workflow_id
 
 
@@ -232,13 +232,13 @@ def _pending(held: HeldCommand, state: StateView) -> PendingView:
     """Return the operation that the comment names, if the run shows just that since before it."""
     pending = state.pending
     if pending is None or pending.operation_id != held.operation_id:
-        raise NoError(NOT_PENDING)
+        raise NotCountedError(NOT_PENDING)
     if pending.version != held.version:
-        raise NoError(RefusalCode.STALE_VERSION.value)
+        raise NotCountedError(RefusalCode.STALE_VERSION.value)
     if (pending.target["repository"], pending.target["issue"]) != (held.repository, held.number):
-        raise NoError("other_issue")
+        raise NotCountedError("other_issue")
     # A comment's time has whole seconds, so it may have been made before a question of the same
     # second. What was said before it was asked answers something else.
     if held.said_at < datetime.fromisoformat(pending.proposed_at):
-        raise NoError("early")
+        raise NotCountedError("early")
     return pending

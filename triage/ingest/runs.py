@@ -37,7 +37,7 @@ Handle = WorkflowHandle[Any, Any]
 _RPC_TIMEOUT: Final = timedelta(seconds=10)
 
 
-class NoError(Exception):
+class NotCountedError(Exception):
     """The answer does not count."""
 
     def __init__(self, code: str) -> None:
@@ -45,7 +45,7 @@ class NoError(Exception):
         self.code = code
 
 
-class GoneError(NoError):
+class GoneError(NotCountedError):
     """What was asked about is not there, or not any more."""
 
 
@@ -62,7 +62,7 @@ async def state_of(handle: Handle) -> StateView:
     """Return where a run stands.
 
     Raises:
-        NoError: there is no such run.
+        NotCountedError: there is no such run.
         LaterError: nobody can say now.
     """
     try:
@@ -89,7 +89,7 @@ async def send(handle: Handle, review: Review, key: str) -> None:
     """Send a review; the server takes a second one under the same key for the first.
 
     Raises:
-        NoError: the run refused it.
+        NotCountedError: the run refused it.
         LaterError: nobody knows whether the run has it.
     """
     await _accepted(
@@ -105,7 +105,7 @@ async def has_taken(handle: Handle, key: str) -> bool:
     A run that continued as new since then does not know any more.
 
     Raises:
-        NoError: it refused that review.
+        NotCountedError: it refused that review.
         LaterError: nobody can say now.
     """
     sent = handle.get_update_handle(key, result_type=ReviewAnswer)
@@ -116,7 +116,7 @@ async def has_taken(handle: Handle, key: str) -> bool:
     return True
 
 
-def trouble(error: RPCError) -> NoError | LaterError:
+def trouble(error: RPCError) -> NotCountedError | LaterError:
     """Say what a fault of the server means: a run that has ended waits for nothing."""
     is_gone = error.status is RPCStatusCode.NOT_FOUND
     return GoneError(NOT_PENDING) if is_gone else LaterError(error.status.name.lower())
@@ -132,10 +132,10 @@ async def _accepted(asked: Awaitable[ReviewAnswer]) -> None:
     except RPCError as error:
         raise trouble(error) from None
     if not answer.accepted:
-        raise NoError(answer.code)
+        raise NotCountedError(answer.code)
 
 
-def _refusal(error: WorkflowUpdateFailedError) -> NoError:
+def _refusal(error: WorkflowUpdateFailedError) -> NotCountedError:
     cause = error.cause
     is_ours = isinstance(cause, ApplicationError) and cause.type in set(RefusalCode)
-    return NoError(str(cause.type) if is_ours else "refused")  # type: ignore[attr-defined] # an ApplicationError
+    return NotCountedError(str(cause.type) if is_ours else "refused")  # type: ignore[attr-defined] # an ApplicationError
