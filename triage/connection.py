@@ -110,15 +110,6 @@ def is_configured() -> bool:
         return True
 
 
-def configured_address() -> str:
-    """Return the address that `connect` uses.
-
-    Raises:
-        BadConnectionSettings: Temporal's configuration cannot be read.
-    """
-    return _load().get("target_host", DEFAULT_ADDRESS)
-
-
 def is_local_address(address: str) -> bool:
     """Tell whether ``host:port`` is on this machine, judging by the name alone."""
     host = address.rpartition(":")[0].strip("[]").lower()
