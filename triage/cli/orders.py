@@ -108,10 +108,12 @@ def _see_that_there_may_be_such_a_model(name: str | None) -> None:
     Raises:
         InputError: the name is of no kind of model.
     """
+    if name is None:
+        return
     try:
-        _ = name is None or model_name(name)
+        model_name(name)
     except ValueError:
-        raise InputError(f"unknown model {quoted(name or '')}", MODEL_HINT) from None
+        raise InputError(f"unknown model {quoted(name)}", MODEL_HINT) from None
 
 
 def size_of(value: JsonValue) -> int:
