@@ -33,6 +33,7 @@ from pydantic_settings import (
 
 from triage import settings_values as values
 from triage.addresses import api_address
+from triage.contracts.names import TASK_QUEUE
 from triage.contracts.wording import in_words
 from triage.extensions import ExtensionError, install
 from triage.settings_sources import (
@@ -173,7 +174,7 @@ class Settings(BaseSettings):
         None, description="true or false (unset: true with the embedded server only)"
     )
     task_queue: Annotated[str, AfterValidator(values.queue_name)] = Field(
-        "triage", description="the name of a task queue, such as triage"
+        TASK_QUEUE, description="the name of a task queue, such as triage"
     )
     workflow_sandbox: bool = Field(
         default=True, description="true or false (false: quicker, once tests and replays passed)"

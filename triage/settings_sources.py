@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from triage.policy.rules_file import TABLES
-from triage.policy.toml_text import TomlError, toml_table
+from triage.policy.toml_text import LARGEST, TomlError, toml_table
 
 PREFIX: Final = "TRIAGE_"
 CONFIG_FILE: Final = "triage.toml"
@@ -37,8 +37,6 @@ ENVIRONMENT_ONLY: Final = frozenset({"extensions"})
 """Settings that no file can hold: a folder may be somebody else's."""
 
 MAX_FILE_BYTES: Final = 1_048_576
-LARGEST: Final = 2**64
-"""No setting is a larger number; one of thousands of digits cannot even be written as text."""
 MAX_PROBLEMS: Final = 20
 """How many keys that are wrong are told of at once."""
 

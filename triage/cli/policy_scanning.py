@@ -18,9 +18,9 @@ from triage.cli.output import Format, columns, put, put_json, put_table, say
 from triage.cli.policy_state import policy_state
 from triage.cli.running import run
 from triage.cli.text import exact, visible, wrap
+from triage.contracts.base import MAX_LABEL_CHARS
 from triage.policy.narrowing import NOT_LISTED
 from triage.policy.rules import LabelEffect, Rules
-from triage.policy.rules_file import MAX_LABEL_CHARS
 from triage.rules_place import RulesPlace
 from triage.settings import load_settings
 

@@ -22,6 +22,8 @@ from triage.contracts.wording import in_words
 
 MAX_REQUEST_ID_CHARS = 256
 MAX_NAME_CHARS = 200
+MAX_LABEL_CHARS = 50
+"""Of a label of an issue: GitHub's bound, held to everywhere, so that rules fit anywhere."""
 MAX_REASON_CHARS = 2_000
 MAX_TITLE_CHARS = 4_096
 MAX_TOKEN_CHARS = 8_192

@@ -34,7 +34,7 @@ LoadClassifier = Callable[[str], Awaitable[Classifier | None]]
 """Returns the classifier whose weights are stored under a digest, or None if there is none."""
 
 MAX_ECHO_CHARS: Final = 60
-MAX_LABEL_CHARS: Final = 200
+MAX_SELF_CHARS: Final = 200
 """Of a name or a revision that a model of an extension gives itself."""
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64}|[0-9a-f]{16})")
 """Whole as people write it, abbreviated as each step of a run does."""
@@ -209,7 +209,7 @@ def _is_time(value: object) -> bool:
 
 
 def _is_short(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_LABEL_CHARS and value.isprintable()
+    return isinstance(value, str) and len(value) <= MAX_SELF_CHARS and value.isprintable()
 
 
 def known_names() -> str:

@@ -12,12 +12,11 @@ from enum import StrEnum
 from typing import Final
 
 from triage.policy.rules import LabelEffect, OwnerRule, Rules, TopicRule
+from triage.policy.rules_file import ANY
 from triage.policy.widening import Widens, widenings
 
 NOT_LISTED: Final = "not listed"
 LISTED: Final = "listed"
-OTHERS: Final = "*"
-"""The name of the owner, or of the topic, of all that are not named."""
 
 
 class Narrows(StrEnum):
@@ -89,12 +88,12 @@ def _changed(kind: Narrows, old: Mapping[str, str], new: Mapping[str, str]) -> I
 
 
 def _owners(rules: Rules) -> dict[str, str]:
-    every = {OTHERS: rules.default_owner, **rules.owners}
+    every = {ANY: rules.default_owner, **rules.owners}
     return {name: _owner(rule) for name, rule in every.items()}
 
 
 def _topics(rules: Rules) -> dict[str, str]:
-    every = {OTHERS: rules.default_topic, **rules.topics}
+    every = {ANY: rules.default_topic, **rules.topics}
     return {name: _topic(rule) for name, rule in every.items()}
 
 

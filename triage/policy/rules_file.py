@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, ValidationError
 
 from triage.contracts.approval import Digest
-from triage.contracts.base import Contract, Name, NonEmpty
+from triage.contracts.base import MAX_LABEL_CHARS, Contract, Name, NonEmpty
 from triage.contracts.canonical import digest_of
 from triage.contracts.logins import folded
 from triage.contracts.options import BudgetLimits, Count, Grounding, Mode, ModelName
@@ -63,8 +63,6 @@ ANY: Final = "*"
 
 MAX_FILE_BYTES: Final = 1_048_576
 MAX_LABELS: Final = 1_000
-MAX_LABEL_CHARS: Final = 50
-"""As long as GitHub lets a label's name be."""
 
 Hours = Annotated[int, Field(ge=1, le=90 * 24)]
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 from unicodedata import category
 
+from triage.policy.toml_text import LARGEST
+
 Path = tuple[str | int, ...]
 
 _UNSEEN: Final = frozenset({"Cc", "Zl", "Zp"})
-_LARGEST: Final = 2**64
 
 
 def as_json(table: dict[str, Any]) -> str:
@@ -32,7 +33,7 @@ def _plain(value: object) -> object:
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    if isinstance(value, int) and abs(value) > _LARGEST:
+    if isinstance(value, int) and abs(value) > LARGEST:
         return float("inf")
     # Dates and times: of the wrong type wherever they stand.
     return value if isinstance(value, str | int | float) else float("nan")

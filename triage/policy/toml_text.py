@@ -14,6 +14,9 @@ from typing import Any, Final
 MAX_KEY_PARTS: Final = 64
 """How many parts a dotted key, or the name of a table, may have."""
 
+LARGEST: Final = 2**64
+"""No value of ours is a larger number; thousands of digits cannot even be written as text."""
+
 _PART: Final = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*"""
 _LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}\.[ \t]*){{{MAX_KEY_PARTS}}}")
 _LONG_NUMBER: Final = re.compile(r"[0-9_]{1000}")

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
+from triage.contracts.base import MAX_LABEL_CHARS
 from triage.contracts.canonical import digest_of
 
 MAX_LABELS: Final = 100
 """An issue has no more."""
-MAX_LABEL_CHARS: Final = 50
-"""A label's name has no more: GitHub's bound, held to everywhere, so that rules fit anywhere."""
 MAX_REQUEST_ID_CHARS: Final = 128
 _REQUEST_ID: Final = re.compile(rf"[A-Za-z0-9:._-]{{1,{MAX_REQUEST_ID_CHARS}}}")
 

@@ -14,11 +14,11 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from triage.contracts.base import MAX_LABEL_CHARS
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
 from triage.storage.schema import tracker_issue_labels, tracker_issues
 from triage.trackers.base import (
-    MAX_LABEL_CHARS,
     IssueNotFound,
     TrackedIssue,
     TrackerRefused,
