@@ -61,6 +61,7 @@ class Carried(Contract):
         edited: which fields of the request an edit changed that has not been taken up yet; the
             request is then the edited one.
         unproven: signed reviews that have not been verified yet.
+        correction: what was wrong with the answer before, if the model is to correct it next.
     """
 
     state: RunState
@@ -70,3 +71,4 @@ class Carried(Contract):
     wait: Wait | None = None
     edited: tuple[str, ...] | None = None
     unproven: tuple[Review, ...] = ()
+    correction: str | None = None

@@ -32,7 +32,11 @@ Then = Literal["retry", "correct", "fallback", "end"]
 
 
 class Decider:
-    """Asks the run's model, step by step."""
+    """Asks the run's model, step by step.
+
+    Attributes:
+        correction: what was wrong with the answer before, for the next question; None if nothing.
+    """
 
     def __init__(
         self,
@@ -49,7 +53,7 @@ class Decider:
         self._scope = scope
         self._interrupted = interrupted
         self._models = (context.model, *limits.fallback_models)
-        self._correction: str | None = None
+        self.correction: str | None = None
 
     @property
     def model(self) -> str:
@@ -67,14 +71,14 @@ class Decider:
                 model=abbreviated_name(self.model),
                 request_digest=abbreviated(self._context.request_digest),
                 policy_digest=abbreviated(self._context.provenance.policy),
-                correction=self._correction,
+                correction=self.correction,
                 tokens_left=budget.left(limits.tokens, state.tokens),
                 cost_micros_left=budget.left(limits.cost_micros, state.cost_micros),
                 attempts_left=budget.left(limits.model_attempts, state.model_attempts),
             ),
             self._context.model_timeout_ms,
         )
-        self._correction = None
+        self.correction = None
         state.model_attempts += result.attempts or 1
         state.tokens += result.usage.tokens
         state.cost_micros += result.usage.cost_micros
@@ -123,7 +127,7 @@ class Decider:
         if MODEL_FAULTS[named].is_answer and corrected:
             self._note(named, "correct")
             self._state.corrections += 1
-            self._correction = clamp(problem or _meaning(named), MAX_CORRECTION_CHARS)
+            self.correction = clamp(problem or _meaning(named), MAX_CORRECTION_CHARS)
             return None
         if fault is None or not self._next_model(fault):
             self._note_unless_plain(fault)

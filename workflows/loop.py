@@ -90,6 +90,7 @@ class TriageLoop:
         self._desk.unproven.extend(carried.unproven)
         self._began = datetime.fromisoformat(carried.began)
         self._waited = timedelta(seconds=carried.waited_seconds)
+        self._decider.correction = carried.correction
         self._wait = carried.wait
         if carried.wait is not None:
             self._writer.room.enter(carried.wait)
@@ -105,6 +106,8 @@ class TriageLoop:
             edited=self._changed_by(self.edit) if self.edit is not None else None,
             unproven=tuple(self._desk.unproven),
         )
+        if self._decider.correction is not None:
+            carried = carried.model_copy(update={"correction": self._decider.correction})
         return [self.edit or self.request, self._options, carried]
 
     def _changed_by(self, edit: TriageRequest) -> tuple[str, ...]:

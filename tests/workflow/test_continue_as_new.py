@@ -11,11 +11,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from temporalio import activity
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.common import RawValue, RetryPolicy
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 
+from activities.decide import DecideActivities
 from tests.fixed_rules import rules_with
 from tests.workflow.answering import next_number
 from tests.workflow.decisions import OPERATION, a_request, final, label, lookup
@@ -29,7 +31,8 @@ from tests.workflow.world import (
     opened_services,
     opened_world,
 )
-from triage.contracts.names import ISSUE_TRIAGE
+from triage.contracts.names import ACTIVITY_DECIDE, ISSUE_TRIAGE
+from triage.contracts.payloads import DecideRequest, DecideResult
 from triage.contracts.response import Status, TriageResponse
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES, TRIAGE_WAITING_SINCE
 from triage.converter import data_converter
@@ -180,6 +183,27 @@ async def test_nobody_else_can_hand_a_state_on(world: World) -> None:
         response = await Run(forged).response()
     assert ("failed", "invalid_input") == outcome(response)
     assert "got 3 inputs" in response.reason
+
+
+async def test_a_correction_is_asked_for_by_the_next_execution(world: World) -> None:
+    """The model is told what was wrong although the history was full before it could be."""
+    services = replace(world.services, rules=rules_with(max_corrections=1))
+    real, asked = DecideActivities(services), list[DecideRequest]()
+    flooded = asyncio.Event()
+
+    @activity.defn(name=ACTIVITY_DECIDE)
+    async def decide(request: DecideRequest) -> DecideResult:
+        asked.append(request)
+        await flooded.wait()
+        return await real.decide(request)
+
+    async with altered_world(world, services=services, decide=decide) as slow:
+        run = await slow.start({"kind": "nonsense"}, lookup(), final("owners-api"), max_steps=9)
+        await _flood(run, SUGGESTED_AT)
+        flooded.set()
+        assert (Status.COMPLETED, None) == outcome(await run.response())
+        assert (await run.handle.describe()).run_id != run.handle.first_execution_run_id
+    assert [False, True, False] == [request.correction is not None for request in asked]
 
 
 async def test_one_person_stays_one_person(world: World) -> None:
