@@ -16,11 +16,14 @@ import pytest
 from sqlalchemy import update
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
+from temporalio.testing import WorkflowEnvironment
 
 from tests.cli.conftest import clean_environment
 from tests.web.hooks import EARLY, LATER, LATEST, SECRET, Hook, an_event, hook_settings, serving
-from tests.workflow.world import World, altered_world
+from tests.workflow.world import SERVER_FLAGS, World, altered_world, binary
 from triage.contracts.response import TriageResponse
+from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
+from triage.converter import data_converter
 from triage.embedded import EmbeddedServer, ServerOptions, free_port
 from triage.storage.engine import Store
 from triage.storage.schema import requests
@@ -144,6 +147,33 @@ async def test_an_edit_that_is_sent_again_is_one(world: World, reaching: Hook) -
     _, again = await started(reaching, 2)
     assert first["workflow_id"] == again["workflow_id"]
     assert ["edit"] == await _signals(world.client, first["workflow_id"])
+
+
+@pytest.mark.slow
+async def test_an_edit_that_the_run_has_no_room_for_waits(
+    light_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that may be sent no more signals loses no text: that waits, and others go on."""
+    full = ("--dynamic-config-value", "history.maximumSignalsPerExecution=1")
+    async with await WorkflowEnvironment.start_local(
+        data_converter=data_converter,
+        search_attributes=SEARCH_ATTRIBUTES,
+        dev_server_existing_path=binary(),
+        dev_server_extra_args=[*SERVER_FLAGS, *full],
+    ) as env:
+        monkeypatch.setenv("TEMPORAL_ADDRESS", env.client.service_client.config.target_host)
+        async with serving(hook_settings(tmp_path, light_url)) as hook:
+            await hook.send(an_event(at=EARLY))
+            [first] = await started(hook)
+            run = env.client.get_workflow_handle(first["workflow_id"])
+            await run.signal("noise")
+            await hook.send(an_event("edited", title="Other", at=LATER))
+            await hook.send(an_event(number=2))
+            waiting = [row for row in await started(hook, 2) if row["version"] == 2]
+            assert [("accepted", "no_room")] == [(row["state"], row["code"]) for row in waiting]
+            await run.terminate()
+            await _end_lease(hook.store)
+            await started(hook, 3)
 
 
 async def _forget(store: Store, request_key: str) -> None:

@@ -133,7 +133,8 @@ class Commands:
                     c.state == "waiting",
                     or_(c.next_attempt_at.is_(None), c.next_attempt_at <= now),
                 )
-                .order_by(c.created_at, c.command_key)
+                # Since it was put off, if it was: nobody's answer is always in front.
+                .order_by(func.coalesce(c.next_attempt_at, c.created_at), c.command_key)
                 .limit(1)
                 .with_for_update(skip_locked=True)
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import exists, or_, select, update
+from sqlalchemy import exists, func, or_, select, update
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -119,7 +119,8 @@ def _due(now: Any) -> Any:  # noqa: ANN401 - a time, and a query of any rows
             or_(r.next_attempt_at.is_(None), r.next_attempt_at <= now),
             ~blocked,
         )
-        .order_by(r.created_at, r.request_key)
+        # Since it was put off, if it was: one that fails each time is behind what came since.
+        .order_by(func.coalesce(r.next_attempt_at, r.created_at), r.request_key)
         .limit(1)
         .with_for_update(skip_locked=True)
     )

@@ -34,12 +34,18 @@ PERIOD_SECONDS: Final = 2.0
 """Between two looks for what another process left."""
 PAUSE_SECONDS: Final = 5.0
 """After an attempt that the server did not answer."""
+NO_ROOM_SECONDS: Final = 30.0
+"""After a run took no newer text: it has had as many messages as it may, until it goes on."""
 PREFIX: Final = "issue-"
 
 _RPC_TIMEOUT: Final = timedelta(seconds=5)
 _HEALTH_TIMEOUT: Final = timedelta(seconds=1)
 _HOPELESS: Final = frozenset({RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.OUT_OF_RANGE})
 _log = logging.getLogger(__name__)
+
+
+class _NoRoomError(Exception):
+    """The run that is under way takes no message any more: it waits for its worker, or its end."""
 
 
 class Starter:
@@ -137,6 +143,10 @@ class Starter:
             return True
         try:
             await self._send(await self.reached(), held, inputs)
+        except _NoRoomError:
+            # Others can be started meanwhile.
+            await self._wait(held, "no_room", NO_ROOM_SECONDS)
+            return True
         except (ServerUnreachable, SettingsError):
             return await self._wait(held, "unreachable")
         except RPCError as error:
@@ -184,6 +194,8 @@ class Starter:
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 return False
+            if error.status in _HOPELESS:
+                raise _NoRoomError from None
             raise
         return True
 
@@ -213,7 +225,7 @@ class Starter:
         _log.error("a request can never be started", extra={"code": code})
         await self._outbox.failed(held, code)
 
-    async def _wait(self, held: Held, code: str) -> bool:
+    async def _wait(self, held: Held, code: str, seconds: float = PAUSE_SECONDS) -> bool:
         _log.warning("a request waits for the server", extra={"code": code})
-        await self._outbox.later(held, code, PAUSE_SECONDS)
+        await self._outbox.later(held, code, seconds)
         return False

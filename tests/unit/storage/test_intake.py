@@ -7,7 +7,9 @@ from typing import Any
 
 from sqlalchemy import select
 
+from triage.contracts.approval import Verdict
 from triage.storage.admission import Admission, Content, Delivery, Meaning, Subject
+from triage.storage.commands import Command, Commands
 from triage.storage.cursors import Cursor
 from triage.storage.engine import Store
 from triage.storage.intake_retention import purge_intake
@@ -74,3 +76,25 @@ async def test_what_is_old_goes_and_what_is_newest_stays(store: Store) -> None:
     # What was said before is still no news, and an old recording still stale.
     assert Meaning.UNCHANGED is await _admit(store, "three", EARLY + timedelta(hours=2))
     assert Meaning.STALE is await _admit(store, "one", EARLY)
+
+
+async def test_no_answer_is_always_in_front(store: Store) -> None:
+    """One whose run does not answer comes, when it is due again, after those that have waited."""
+    answers = Commands(store)
+    for name in ("first", "second"):
+        delivery = Delivery(delivery_id=name, event="issue_comment", action="x", body_digest=name)
+        said = Command(
+            comment_id=name,
+            person_id="1",
+            login=name,
+            operation_id="op-6",
+            version=6,
+            verdict=Verdict.APPROVE,
+            said_at=EARLY,
+        )
+        await answers.admit(delivery, SUBJECT, said)
+    held = await answers.take()
+    assert held is not None
+    await answers.later(held, "no_answer", 0)
+    taken = [await answers.take(), await answers.take()]
+    assert ["second", "first"] == [one.login for one in taken if one]

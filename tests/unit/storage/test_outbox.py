@@ -109,6 +109,17 @@ async def test_one_issue_holds_up_no_other(store: Store) -> None:
     assert {"failed", "accepted"} == {row["state"] for row in await _rows(store)}
 
 
+async def test_what_fails_again_and_again_starves_nothing(store: Store) -> None:
+    """Whoever was put off and is due again comes after what has waited for longer since."""
+    await _admit(store, 1)
+    outbox = Outbox(store)
+    failing = await _taken(outbox)
+    other = await _admit(store, 1, Subject(**{**vars(SUBJECT), "number": "2"}))
+    await outbox.later(failing, "internal", 0)
+    assert other.request_key == (await _taken(outbox)).request_key
+    assert failing.request_key == (await _taken(outbox)).request_key
+
+
 async def test_twenty_edits_at_once_leave_one_line_of_versions(store: Store) -> None:
     """Deliveries of twenty texts at the same moment: one version each, and the newest is last."""
     answers = await asyncio.gather(*(_admit(store, second) for second in range(1, 21)))
