@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -22,31 +23,43 @@ _PRIVATE: Final = 0o600
 def prepare_file(path: Path) -> None:
     """Make the file and its folder if they are not there, readable by their owner alone.
 
+    A file that is there is never opened: to close it would end every lock that this process has on
+    it, as POSIX has it. Another process would then take itself for the last one, and remove the
+    log that a store of this process goes on writing to.
+
     SQLite gives its side files (``-wal``, ``-shm``) the same mode.
 
     Raises:
         StorageMisconfigured: the file or its folder cannot be made or used.
     """
     try:
-        # Looked at before it is opened: a device or a pipe is never touched, let alone changed.
+        # Looked at first: a device or a pipe is never touched, let alone changed.
         is_ours = not path.exists() or path.is_file()
         if not is_ours:
             raise StorageMisconfigured(f"SQLite {path}: is no regular file: name another")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+        _make(Path(os.path.realpath(path)))
+        if stat.S_IMODE(path.stat().st_mode) != _PRIVATE:
+            _close_to_others(path)
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         what = error.strerror or "unknown error"
         raise StorageMisconfigured(
             f"SQLite {path}: cannot be made or written ({what}): check its folder and rights"
         ) from None
-    try:
-        found = os.fstat(descriptor)
-        if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) != _PRIVATE:
-            os.fchmod(descriptor, _PRIVATE)
-    except PermissionError:
-        pass  # somebody else's file, shared with us on purpose
-    finally:
-        os.close(descriptor)
+
+
+def _make(path: Path) -> None:
+    with suppress(FileExistsError):
+        # Nobody can have a lock on what was not there.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE))
+
+
+def _close_to_others(path: Path) -> None:
+    # Somebody else's file is shared with us on purpose.
+    with suppress(PermissionError):
+        path.chmod(_PRIVATE)
 
 
 class OpenedFile:
