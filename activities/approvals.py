@@ -13,7 +13,6 @@ from typing import Final
 
 from temporalio import activity
 
-from activities.label_rows import operation_key
 from activities.services import Services
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import short_hash
@@ -29,6 +28,7 @@ from triage.signing.tokens import Statement, VerifiedApproval, audience, verify
 from triage.storage import approvals as stored
 from triage.storage.approvals import ApprovalRow, Approvals, ApprovalSource
 from triage.storage.engine import Store
+from triage.storage.operations import operation_key
 from triage.storage.vouchers import Voucher
 
 ACCEPTED: Final = "accepted"

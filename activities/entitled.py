@@ -7,7 +7,7 @@ claims of its approver is looked at.
 
 from __future__ import annotations
 
-from activities.label_rows import operation_key
+from activities.label_rows import key_of
 from activities.services import Services
 from activities.signers import why_not_signed_now
 from triage.contracts.payloads import WriteRequest
@@ -34,7 +34,7 @@ async def why_not_entitled(
     """
     if (gone := await why_not_signed_now(services, request)) is not None:
         return gone
-    key = operation_key(request.scope, request.operation.operation_id)
+    key = key_of(request)
     found = await vouchers_of(services.store, key, request.operation.version)
     if not found:
         return None

@@ -8,19 +8,19 @@ from triage.contracts.canonical import canonical_json, short_hash
 from triage.contracts.payloads import EvidenceRef, WriteRequest
 from triage.storage.approvals import ApprovalRow, ApprovalSource, Verdict
 from triage.storage.evidence import EvidenceRow
-from triage.storage.operations import OperationRow
+from triage.storage.operations import OperationRow, operation_key
 
 
-def operation_key(scope: str, operation_id: str) -> str:
-    """Return the ledger's key of an operation: its id within its scope."""
-    return f"op_{short_hash(scope, operation_id)}"
+def key_of(request: WriteRequest) -> str:
+    """Return the ledger's key of a write."""
+    return operation_key(request.scope, request.operation.operation_id)
 
 
 def operation_row(request: WriteRequest, workflow_id: str) -> OperationRow:
     """Return the ledger's row of a write."""
     operation = request.operation
     return OperationRow(
-        operation_key=operation_key(request.scope, operation.operation_id),
+        operation_key=key_of(request),
         scope=request.scope,
         tenant=request.tenant,
         workflow_id=workflow_id,
@@ -37,7 +37,7 @@ def operation_row(request: WriteRequest, workflow_id: str) -> OperationRow:
 def approval_row(request: WriteRequest) -> ApprovalRow:
     """Return the decision that a write rests on."""
     operation, approval = request.operation, request.approval
-    key = operation_key(request.scope, operation.operation_id)
+    key = key_of(request)
     expires_at = approval.expires_at
     return ApprovalRow(
         approval_id=short_hash(key, str(operation.version)),

@@ -28,7 +28,7 @@ from activities.label_answers import (
     told_earlier,
     unknown_result,
 )
-from activities.label_rows import approval_row, operation_key, operation_row, receipt_row
+from activities.label_rows import approval_row, key_of, operation_row, receipt_row
 from activities.needed import approvals_needed
 from activities.receipts import How, receipt_evidence, write_receipt
 from activities.services import Services
@@ -68,7 +68,7 @@ class LabelWrite:
         self._ledger = services.ledger
         self._request = request
         self._operation = request.operation
-        self._key = operation_key(request.scope, request.operation.operation_id)
+        self._key = key_of(request)
         self._seconds = label_sending.call_seconds(services, request)
         self._before: tuple[str, ...] = ()
         self._labels = request.operation.labels

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from activities.label_rows import operation_key
+from activities.label_rows import key_of
 from activities.needed import approvals_needed
 from activities.services import Services
 from triage.contracts.payloads import WriteRequest
@@ -28,7 +28,7 @@ async def why_not_signed_now(services: Services, request: WriteRequest) -> str |
     """
     if services.local_trust:
         return None
-    key = operation_key(request.scope, request.operation.operation_id)
+    key = key_of(request)
     async with services.store.read() as connection:
         stands = await find_approval(connection, key, request.operation.version)
         signers = await signers_of(connection, stands) if stands else {}

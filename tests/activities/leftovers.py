@@ -9,14 +9,13 @@ from typing import Any
 
 from temporalio.client import Client, WorkflowHandle
 
-from activities.label_rows import operation_key
 from activities.label_sending import ACTOR
 from activities.services import Services
 from activities.sweeper import Outcome, Sweeper, Swept
 from triage.contracts.canonical import canonical_json, digest_of, short_hash
 from triage.contracts.names import ISSUE_TRIAGE
 from triage.storage.approvals import ApprovalRow, ApprovalSource, Verdict
-from triage.storage.operations import OperationRecord, OperationRow, Reserved
+from triage.storage.operations import OperationRecord, OperationRow, Reserved, operation_key
 from triage.storage.transitions import OperationState
 from triage.trackers.local import LocalTracker
 from triage.trackers.local_people import IssueRecord

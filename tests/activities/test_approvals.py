@@ -15,7 +15,6 @@ from sqlalchemy import update
 from temporalio.testing import ActivityEnvironment
 
 from activities.approvals import ApprovalActivities
-from activities.label_rows import operation_key
 from tests.conftest_storage import postgres_server, store, store_url
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import canonical_json, digest_of
@@ -26,7 +25,7 @@ from triage.signing.tokens import Statement, audience, new_claims, sign
 from triage.storage.approvals import ApprovalRow, Approvals, ApprovalSource
 from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
-from triage.storage.operations import OperationRow, Reserved
+from triage.storage.operations import OperationRow, Reserved, operation_key
 from triage.storage.schema import approvals
 
 __all__ = ["postgres_server", "store", "store_url"]

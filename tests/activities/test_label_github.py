@@ -13,7 +13,6 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.label_rows import operation_key
 from activities.label_write import CREATED
 from activities.labels import LabelActivities, PreviewActivities
 from activities.services import Services
@@ -30,7 +29,7 @@ from triage.contracts.payloads import (
     WriteResult,
 )
 from triage.storage.ledger import Ledger
-from triage.storage.operations import OperationRecord
+from triage.storage.operations import OperationRecord, operation_key
 from triage.storage.transitions import OperationState as S
 
 ATTEMPTS = 30

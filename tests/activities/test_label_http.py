@@ -10,7 +10,6 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.label_rows import operation_key
 from activities.labels import LabelActivities, PreviewActivities
 from activities.services import Services
 from tests.fakes.commit_log import Action
@@ -36,7 +35,7 @@ from triage.contracts.payloads import (
     WriteResult,
 )
 from triage.storage.ledger import Ledger
-from triage.storage.operations import OperationRecord
+from triage.storage.operations import OperationRecord, operation_key
 from triage.storage.transitions import OperationState as S
 from triage.trackers.base import TrackedIssue
 

@@ -11,7 +11,6 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.approvals import NOT_ITSELF, ApprovalActivities
 from activities.entitled import NOBODY_KNOWS, NOT_ENTITLED
-from activities.label_rows import operation_key
 from activities.signers import KEY_GONE, NO_RING, why_not_signed_now
 from tests.activities.conftest import services_on
 from tests.activities.scripted_tracker import ScriptedTracker
@@ -25,6 +24,7 @@ from triage.signing.keys import Keyring, new_key, signing_key
 from triage.signing.tokens import Statement, audience, sign, vouched_claims
 from triage.storage.approvals import Approvals
 from triage.storage.engine import Store
+from triage.storage.operations import operation_key
 from triage.storage.vouchers import Voucher, vouchers_of
 from triage.trackers.base import TrackerRefused, TrackerTimeout
 from triage.trackers.people import Person, Right

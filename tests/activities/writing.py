@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.label_rows import operation_key
 from activities.labels import LabelActivities
 from activities.services import Services
 from tests.activities.scripted_tracker import ScriptedTracker
@@ -18,7 +17,7 @@ from triage.contracts.canonical import digest_of
 from triage.contracts.payloads import Approval, Operation, Target, WriteRequest, WriteResult
 from triage.storage.approvals import Approvals
 from triage.storage.engine import Store
-from triage.storage.operations import OperationRecord
+from triage.storage.operations import OperationRecord, operation_key
 from triage.storage.transitions import SETTLED, OperationState
 
 MAX_ATTEMPTS = 100

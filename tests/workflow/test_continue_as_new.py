@@ -257,3 +257,26 @@ async def test_an_answer_that_counted_before_is_known_after(world: World, tmp_pa
         await lost.tries_again()
         assert ["accepted"] == await lost.desk.outcomes(subject)
         await run.handle.terminate()
+
+
+@pytest.mark.parametrize("decided", [False, True])
+async def test_one_of_two_approvals_before_a_continuation_is_not_recorded_as_refused(
+    world: World, tmp_path: Path, *, decided: bool
+) -> None:
+    """Whether another person has made it two since, or the run still waits for one."""
+    async with losing(world, tmp_path, required=2) as lost:
+        run, pending, subject = await lost.desk.waiting()
+        await lost.says(subject, pending)
+        await _flood(run, SUGGESTED_AT)
+        await run.reaches(lambda state: state.refusals_total == SUGGESTED_AT)
+        assert (await run.handle.describe()).run_id != run.handle.first_execution_run_id
+        if decided:
+            await lost.desk.says(subject, pending, "boss")
+            await run.response()
+        await lost.tries_again()
+        assert ["accepted"] * (1 + decided) == await lost.desk.outcomes(subject)
+        # This person's other comment is another answer.
+        await lost.desk.says(subject, pending)
+        assert await lost.desk.became(subject) == ("not_pending" if decided else "duplicate")
+        if not decided:
+            await run.handle.terminate()

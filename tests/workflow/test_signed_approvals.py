@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from sqlalchemy import select
 from temporalio.exceptions import ApplicationError
 
-from activities.label_rows import operation_key
 from tests.fixed_rules import rules_with
 from tests.workflow.decisions import OPERATION, final, label
 from tests.workflow.runs import Run, envelope, outcome, refusal_of
@@ -26,6 +25,7 @@ from triage.contracts.state import PendingView
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, SigningKey, new_key, signing_key
 from triage.signing.tokens import Statement, audience, new_claims, sign
+from triage.storage.operations import operation_key
 from triage.storage.schema import audit
 
 SCRIPT = [label(), final("mutation-receipt", labels=("bug",))]

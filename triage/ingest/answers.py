@@ -21,7 +21,8 @@ from temporalio.service import RPCError
 
 from triage.connection import ServerUnreachable
 from triage.continuing import newest_of
-from triage.contracts.approval import RefusalCode, Review
+from triage.contracts.approval import RefusalCode, Review, Verdict
+from triage.contracts.logins import folded
 from triage.contracts.state import PendingView, StateView
 from triage.ingest.runs import (
     NOT_PENDING,
@@ -42,6 +43,7 @@ from triage.signing.tokens import Statement, audience, sign, token_id_of, vouche
 from triage.storage.approvals import Approvals
 from triage.storage.commands import MAX_AGE, Commands, HeldCommand
 from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore
+from triage.storage.operations import operation_key
 from triage.trackers.base import TrackerError, TrackerRefused, TrackerUnavailable
 from triage.trackers.people import KnowsPeople, Person
 from triage.web.flood import Flood
@@ -146,17 +148,18 @@ class Answering:
         """Whether an earlier attempt was accepted, and died before anybody learned of it.
 
         The server knows the answer by the comment's key. A run that continued as new since knows
-        what was decided only: then the decision on record must have this very comment's token, for
-        another person's same answer, or this person's other comment, is another one.
+        what was decided, or who has approved so far: then the record must have this very comment's
+        token, for another person's same answer, or this person's other comment, is another one.
         """
         if await has_taken(handle, held.command_key):
             return True
-        decided = (await state_of(handle)).verdicts
-        said = (held.operation_id, held.version, held.verdict)
-        if said not in {(note.operation_id, note.version, note.verdict) for note in decided}:
+        if not _may_have_counted(held, await state_of(handle)):
             return False
         token_id = token_id_of(self.key.kid, held.command_key)
-        return await self.approvals.by_token(token_id) is not None
+        if await self.approvals.by_token(token_id) is not None:
+            return True
+        key = operation_key(await scope_of(handle, held.tenant), held.operation_id)
+        return await self.approvals.is_counted(key, held.version, token_id)
 
     async def _rules(self, state: StateView) -> Rules:
         """Return the rules that the run is held to."""
@@ -226,6 +229,16 @@ def _run_of(held: HeldCommand) -> str:
     if (workflow_id := held.sent_to or held.workflow_id) is None:
         raise NotCountedError("no_run")
     return workflow_id
+
+
+def _may_have_counted(held: HeldCommand, state: StateView) -> bool:
+    """Whether the run was told this answer by somebody, as its decision or as one of several."""
+    said, pending = (held.operation_id, held.version, held.verdict), state.pending
+    if said in {(note.operation_id, note.version, note.verdict) for note in state.verdicts}:
+        return True
+    if pending is None or said != (pending.operation_id, pending.version, Verdict.APPROVE):
+        return False
+    return folded(held.login) in map(folded, pending.approved_by)
 
 
 def _pending(held: HeldCommand, state: StateView) -> PendingView:

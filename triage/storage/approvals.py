@@ -7,9 +7,12 @@ possible, and the same write may lean on it again only while it still holds.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, Final
 
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.engine import RowMapping
@@ -18,8 +21,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from triage.storage.audit import AuditEntry, append
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
-from triage.storage.schema import approvals
+from triage.storage.schema import approvals, audit
 from triage.storage.vouchers import Voucher, keep_voucher
+
+_KINDS: Final = ("approval.counted", "approval.recorded")
+_NO_ENTRY: Final = (ValueError, TypeError, KeyError, RecursionError)
 
 
 class Verdict(StrEnum):
@@ -151,6 +157,13 @@ class Approvals:
             found = await first_row(connection, query)
         return None if found is None else _to_row(found)
 
+    async def is_counted(self, operation_key: str, version: int, token_id: str) -> bool:
+        """Whether the trail has a signed approval as one of several, by its single-use id."""
+        async with self._store.read() as connection:
+            told = await approvals_told(connection, operation_key)
+        said = (version, token_id, Verdict.APPROVE.value)
+        return any(said == tuple(map(one.get, ("version", "token_id", "verdict"))) for one in told)
+
 
 async def _keep_voucher(
     connection: AsyncConnection, voucher: Voucher | None, tenant: str, now: datetime
@@ -265,6 +278,23 @@ async def find_approval(
     return None if found is None else _to_row(found)
 
 
+async def approvals_told(
+    connection: AsyncConnection, operation_key: str
+) -> list[Mapping[str, Any]]:
+    """Return what the trail says of each approval of an operation, in the caller's transaction."""
+    query = select(audit.c.body).where(audit.c.subject == operation_key, audit.c.kind.in_(_KINDS))
+    return [*map(_approval_in, (await connection.execute(query)).scalars().all())]
+
+
+def _approval_in(body: bytes) -> Mapping[str, Any]:
+    """Return the details of an entry; of one that cannot be read, none."""
+    try:
+        details = json.loads(body)["details"]
+    except _NO_ENTRY:
+        return {}
+    return details if isinstance(details, dict) and "approver" in details else {}
+
+
 def _to_row(found: RowMapping) -> ApprovalRow:
     values = dict(found)
     values["verdict"] = Verdict(values["verdict"])
@@ -289,6 +319,7 @@ def _recorded(
             "approver": row.approver,
             "source": row.source,
             "key_id": key_id,
+            "token_id": row.token_id,
             "note_digest": row.note_digest,
             "expires_at": row.expires_at.isoformat() if row.expires_at else None,
         },

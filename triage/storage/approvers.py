@@ -6,21 +6,22 @@ signed approval is on the audit trail when it was verified, so the ledger can co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from triage.storage.approvals import ApprovalRow, RefusalCode, Verdict, consume, find_approval
+from triage.storage.approvals import (
+    ApprovalRow,
+    RefusalCode,
+    Verdict,
+    approvals_told,
+    consume,
+    find_approval,
+)
 from triage.storage.engine import Store
 from triage.storage.operations import OperationRecord
-from triage.storage.schema import audit
-
-_KINDS: Final = ("approval.counted", "approval.recorded")
-_NO_ENTRY: Final = (ValueError, TypeError, KeyError, RecursionError)
 
 
 async def use_approvals(
@@ -71,12 +72,9 @@ async def consents_to(store: Store, decision: ApprovalRow) -> frozenset[str]:
 
 
 async def _same_as(connection: AsyncConnection, decision: ApprovalRow) -> list[Mapping[str, Any]]:
-    query = select(audit.c.body).where(
-        audit.c.subject == decision.operation_key, audit.c.kind.in_(_KINDS)
-    )
-    bodies = (await connection.execute(query)).scalars().all()
     same = (decision.version, decision.digest, decision.operation_digest, Verdict.APPROVE.value)
-    return [one for one in map(_approval_in, bodies) if _said(one) == same]
+    found = await approvals_told(connection, decision.operation_key)
+    return [one for one in found if _said(one) == same]
 
 
 def _is_after(told: object, now: datetime) -> bool:
@@ -90,12 +88,3 @@ def _is_after(told: object, now: datetime) -> bool:
 def _said(details: Mapping[str, Any]) -> tuple[object, ...]:
     names = ("version", "digest", "operation_digest", "verdict")
     return tuple(details.get(name) for name in names)
-
-
-def _approval_in(body: bytes) -> Mapping[str, Any]:
-    """Return the details of an entry; of one that cannot be read, none."""
-    try:
-        details = json.loads(body)["details"]
-    except _NO_ENTRY:
-        return {}
-    return details if isinstance(details, dict) and "approver" in details else {}

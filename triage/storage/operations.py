@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from triage.contracts.canonical import short_hash
 from triage.storage.approvals import RefusalCode
 from triage.storage.transitions import OperationState
+
+
+def operation_key(scope: str, operation_id: str) -> str:
+    """Return the ledger's key of a run's operation: its id within its scope."""
+    return f"op_{short_hash(scope, operation_id)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from activities.label_rows import approval_row, operation_key, operation_row
+from activities.label_rows import approval_row, operation_row
 from activities.receipts import How, write_receipt
 from tests.fakes.http_tracker import HttpTracker
 from tests.unit.fakes.scene import NUMBER, REPOSITORY
 from triage.contracts.canonical import digest_of
 from triage.contracts.payloads import Approval, Operation, Target, WriteRequest
 from triage.storage.ledger import Ledger
-from triage.storage.operations import Reserved
+from triage.storage.operations import Reserved, operation_key
 from triage.storage.transitions import OperationState
 from triage.trackers.base import TrackedIssue, TrackerUnavailable
 
