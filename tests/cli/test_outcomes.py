@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Stack, id_in
+from tests.cli.conftest import Stack
 from tests.cli.in_process import Typed
 from tests.cli.stored import in_store
 from tests.cli.test_undoing import _applied
+from triage.cli.outcomes import _only_suggested
 from triage.storage.engine import Store
 from triage.trackers.local import LocalTracker
+from triage.trackers.outcomes import Mark
 
 
 @pytest.fixture
@@ -53,6 +56,25 @@ def test_an_undo_shows_as_reverted(typed: Typed) -> None:
     assert 2 == sum(" 1 " in line for line in answer.out.splitlines() if "api" in line)
 
 
+def test_a_suggestion_that_was_written_is_counted_once() -> None:
+    """In whatever letters the repository is named: what was only suggested is something else."""
+    written, other = _mark("acme/shop", "bug"), _mark("Acme/Shop", "feature")
+    suggested = [_mark("Acme/Shop", "bug"), other, _mark("acme/shop", "feature")]
+    assert ["feature"] == [mark.label for mark in _only_suggested(suggested, [written])]
+
+
+def _mark(repository: str, label: str) -> Mark:
+    return Mark(
+        workflow_id="w",
+        tracker="github",
+        repository=repository,
+        issue="1",
+        label=label,
+        component="",
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
 def test_what_is_long_ago_is_left_out(typed: Typed) -> None:
     """Only writes of the days that are asked for count, and nothing to tell is said."""
     answer = typed("outcomes", "--since", "0", "--no-runs")
@@ -67,17 +89,24 @@ def test_without_a_server_the_writes_are_still_told(typed: Typed) -> None:
 
 
 @pytest.mark.long
-def test_what_a_run_suggested_is_taken_up_by_a_person(stack: Stack, request_file: Path) -> None:
-    """A run in suggest mode wrote nothing; of its labels the one that ann put on is accepted."""
-    answer = stack.triage("start", request_file, "--wait", "--format", "json")
+def test_what_a_run_suggested_is_taken_up_by_a_person(stack: Stack) -> None:
+    """A run in suggest mode wrote nothing; of its labels the one that ann put on is accepted.
+
+    That a backfill tries the issue again afterwards takes nothing of that back.
+    """
+    issue = "900"
+    said = ("--title", "API crash", "--body", "backend/api.py fails", "--number", issue)
+    stack.triage("issues", "add", *said, "--create")
+    answer = stack.triage("start", f"local#{issue}", "--wait", "--format", "json")
     labels = answer.json()["labels"]
     assert labels == ["bug", "component:api"], answer.err
-    issue = id_in(request_file)
 
     async def takes_up(store: Store) -> None:
         await LocalTracker(store).add_label("local", issue, "bug", by="ann")
 
     in_store(stack.up.home, takes_up)
+    tried = stack.triage("backfill", "local", "--per-minute", "600")
+    assert 0 == tried.status, tried.err
     report = stack.triage("outcomes", "--since", "1", "--format", "json").json()
     mine = {
         label["label"]: (label["written"], label["became"], label["accepted"])

@@ -13,6 +13,7 @@ from triage.cli.outcomes_report import Report, as_json, cost, gauges, rows
 from triage.cli.output import NumbersFormat, put, put_json, put_table, say
 from triage.cli.running import run
 from triage.cli.stores import open_store
+from triage.contracts.repositories import folded_repository
 from triage.settings import load_settings
 from triage.storage.engine import Store
 from triage.storage.outcome_rows import (
@@ -113,7 +114,9 @@ def _only_suggested(suggested: Iterable[Mark], written: Iterable[Mark]) -> list[
 
 
 def _identity(mark: Mark) -> tuple[str, ...]:
-    return (*_place(mark), label_key(mark.label))
+    """Return what a mark is about; GitHub takes letters of either case for one repository."""
+    repository = folded_repository(mark.repository)
+    return mark.tracker, repository, mark.issue, label_key(mark.label)
 
 
 def _place(mark: Mark) -> Place:

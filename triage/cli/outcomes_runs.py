@@ -15,6 +15,7 @@ from temporalio.client import Client, WorkflowExecution
 from triage.cli.clients import RPC_TIMEOUT, bounded, connect
 from triage.contracts import names
 from triage.contracts.options import DEFAULT_REPOSITORY
+from triage.ingest.backfill import PREFIX
 from triage.settings import Settings
 from triage.story.payloads import UNREADABLE, Fields, read
 from triage.trackers.outcomes import Mark, component_of
@@ -29,7 +30,8 @@ _ENDED: Final = f"WorkflowType = '{names.ISSUE_TRIAGE}' AND ExecutionStatus = 'C
 async def suggestions(since: datetime) -> list[Mark]:
     """Return the labels in the answers of runs that ended since then; the latest `MAX_RUNS` runs.
 
-    What cannot be read here, such as an encrypted answer, is left out.
+    What cannot be read here, such as an encrypted answer, is left out. So are a backfill's runs:
+    they suggested nothing to anybody, and would stand in front of those that did.
 
     Raises:
         UnreachableError: Temporal does not answer.
@@ -44,8 +46,13 @@ async def suggestions(since: datetime) -> list[Mark]:
 
 async def _ended(client: Client, since: datetime) -> AsyncIterator[WorkflowExecution]:
     query = f"{_ENDED} AND CloseTime >= '{since.isoformat()}'"
-    async for execution in client.list_workflows(query, limit=MAX_RUNS, rpc_timeout=RPC_TIMEOUT):
+    left = MAX_RUNS
+    async for execution in client.list_workflows(query, rpc_timeout=RPC_TIMEOUT):
+        if execution.id.startswith(PREFIX):
+            continue
         yield execution
+        if (left := left - 1) == 0:
+            return
 
 
 async def _marks(client: Client, settings: Settings, run: WorkflowExecution) -> list[Mark]:
