@@ -30,6 +30,9 @@ from triage.storage.spending import NOTHING, Call, Spent
 GRACE: Final = timedelta(seconds=1)
 """A model keeps its own deadline; this much later it is not waited for any more."""
 
+MOST: Final = 2**53
+"""Of tokens or of millionths: more is no use that can have been, nor one that can be added up."""
+
 
 @dataclass
 class _Refused:
@@ -56,13 +59,14 @@ async def call(
     """
     mine, refused = _this_call(request), _Refused()
     try:
-        plan = await asked(partial(_quoted, model, question), GRACE)
+        most = await asked(partial(_quoted, model, question), GRACE)
     except (TimeoutError, AdapterError):
         return failed(ModelFault.PROTOCOL_ERROR)
+    plan = most
 
     def fit(spent: Spent) -> Usage | None:
         nonlocal plan
-        found = fitted(plan, _rooms(request, rules, spent))
+        found = fitted(most, _rooms(request, rules, spent))
         if isinstance(found, str):
             refused.budget = found
             return None
@@ -121,7 +125,9 @@ def _left(limit: int | None, used: int) -> int | None:
 async def _quoted(model: PaidModel, question: ModelRequest) -> Quote:
     """Return what a call may use at most, if that is something that can be reserved."""
     found: object = model.quote(question)
-    if not isinstance(found, Quote) or not _is_believable(found.reservation):
+    if not isinstance(found, Quote) or min(found.input_tokens, found.output_tokens) < 0:
+        raise TypeError
+    if not _is_believable(found.reservation):
         raise TypeError
     return found
 
@@ -150,9 +156,14 @@ def _charged(answer: PaidAnswer, plan: Quote) -> Usage:
     return answer.used if _is_believable(answer.used) else plan.reservation
 
 
-def _is_believable(used: Usage | None) -> TypeGuard[Usage]:
-    """Return whether it can have been used: no call gives anything back."""
-    return isinstance(used, Usage) and used.tokens >= 0 and used.cost_micros >= 0
+def _is_believable(used: object) -> TypeGuard[Usage]:
+    """Return whether it can have been used: no call gives anything back.
+
+    What an adapter made past its own checks may hold any type, and the call is made by then: an
+    error would have it made, and paid for, again.
+    """
+    numbers = (used.tokens, used.cost_micros) if isinstance(used, Usage) else ()
+    return bool(numbers) and all(type(each) is int and 0 <= each <= MOST for each in numbers)
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -141,6 +141,11 @@ async def test_a_call_is_charged_what_it_used(paying: Paying) -> None:
     assert [OUTPUT] == [quote.output_tokens for quote in paying.model.asked]
 
 
+def _usage(tokens: object) -> Usage:
+    """Return a use that was not validated."""
+    return Usage.model_construct(tokens=cast("int", tokens))
+
+
 CHARGES: dict[str, tuple[PaidAnswer | BaseException, Usage]] = {
     "unknown use": (PaidAnswer(DECIDED), WHOLE),
     "a fault without a count": (PaidAnswer(failed(ModelFault.RATE_LIMITED, 7)), WHOLE),
@@ -148,6 +153,10 @@ CHARGES: dict[str, tuple[PaidAnswer | BaseException, Usage]] = {
     "nothing sent": (PaidAnswer(failed(ModelFault.UNREACHABLE), was_sent=False), Usage()),
     "an adapter that raises": (RuntimeError("sk-secret"), WHOLE),
     "a use below nothing": (PaidAnswer(DECIDED, Usage(tokens=-(10**9))), WHOLE),
+    "a use that no database holds": (PaidAnswer(DECIDED, Usage(tokens=2**63)), WHOLE),
+    "a use that adds up to too much": (PaidAnswer(DECIDED, Usage(cost_micros=2**62)), WHOLE),
+    "a use that is no number": (PaidAnswer(DECIDED, _usage(None)), WHOLE),
+    "a use in parts": (PaidAnswer(DECIDED, _usage(1.5)), WHOLE),
     "no answer": (cast("PaidAnswer", None), WHOLE),
     "an answer without a result": (PaidAnswer(cast("DecideResult", None)), WHOLE),
     "a cancellation of its own": (asyncio.CancelledError(), WHOLE),
@@ -173,6 +182,10 @@ QUOTES: dict[str, Quote | BaseException] = {
     "nothing": cast("Quote", None),
     "no numbers": replace(MOST, output_tokens=cast("int", None)),
     "less than nothing": replace(MOST, input_tokens=-(10**9)),
+    "gives something back": Quote(-INPUT, OUTPUT, Price(input=1, output=1)),
+    "no answer": Quote(INPUT, -1, Price(input=1, output=1)),
+    "more than a database holds": Quote(2**70, OUTPUT, Price(input=1, output=1)),
+    "in parts": Quote(cast("int", 1.5), OUTPUT, Price(input=1, output=1)),
 }
 
 

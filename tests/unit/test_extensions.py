@@ -162,6 +162,41 @@ async def test_a_model_that_cannot_be_made_is_none(
     assert len(str(told.value)) < 100
 
 
+class Costly(PaidModel):
+    """A model that gives its calls the time that a test says."""
+
+    name, revision, prompt, prices = "costly", "1", "p", "table"
+
+    def __init__(self, timeout: Any) -> None:  # noqa: ANN401 - any type
+        self.timeout = timeout
+
+    def quote(self, request: ModelRequest) -> Quote:
+        """Never be asked."""
+        raise AssertionError
+
+    async def ask(self, request: ModelRequest, quote: Quote) -> PaidAnswer:
+        """Never be asked."""
+        raise AssertionError
+
+    async def decide(self, request: ModelRequest) -> DecideResult:
+        """Never be asked."""
+        raise AssertionError
+
+
+@pytest.mark.parametrize("time", [5, None, timedelta(), timedelta(-1), timedelta.max])
+async def test_a_model_that_costs_something_names_the_time_of_a_call(
+    folder: Path, time: object
+) -> None:
+    """Of another time no run could wait, nor be told: a workflow cannot even add to the longest."""
+
+    async def no_script(_digest: str) -> None:
+        return None
+
+    install_value(folder, Extension(models={"x-mine": lambda _: Costly(time)}))
+    with pytest.raises(BrokenModel, match="gives a call no time, or more than ten minutes"):
+        await build_model("x-mine", load_script=no_script)
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

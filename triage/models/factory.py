@@ -36,6 +36,8 @@ LoadClassifier = Callable[[str], Awaitable[Classifier | None]]
 MAX_ECHO_CHARS: Final = 60
 MAX_SELF_CHARS: Final = 200
 """Of a name or a revision that a model of an extension gives itself."""
+MAX_CALL: Final = timedelta(minutes=10)
+"""Of the time that a model which costs something gives itself: a step is not waited for longer."""
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64}|[0-9a-f]{16})")
 """Whole as people write it, abbreviated as each step of a run does."""
 _WEIGHTS = re.compile(rf"{_DIGEST.pattern}(?::(.+))?")
@@ -205,7 +207,7 @@ def _is_told(adapter: ModelAdapter) -> bool:
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, timedelta) and value > timedelta()
+    return isinstance(value, timedelta) and timedelta() < value <= MAX_CALL
 
 
 def _is_short(value: object) -> bool:
