@@ -21,6 +21,7 @@ from temporalio.worker import Worker
 
 from activities.approvals import ApprovalActivities
 from activities.decide import DecideActivities
+from activities.foreign_reads import held
 from activities.guard import FailureGuard
 from activities.incidents import IncidentActivities
 from activities.labels import LabelActivities, PreviewActivities
@@ -141,12 +142,13 @@ def decide_activities(services: Services) -> list[Callable[..., Any]]:
     """Return all activities but the write: nothing here can change anything outside our store."""
     incidents = IncidentActivities(services)
     approvals = ApprovalActivities(services.store, services.keyring, skew=services.approval_skew)
+    added = {name: held(handler) for name, handler in extensions.handlers().items()}
     return [
         RunContextActivities(services).pin,
         DecideActivities(services).decide,
         PreviewActivities(services).preview,
         approvals.verify,
-        *read_activities(services, {**READ_HANDLERS, **extensions.handlers()}),
+        *read_activities(services, {**READ_HANDLERS, **added}),
         incidents.open,
         incidents.choose,
         incidents.read,

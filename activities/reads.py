@@ -30,7 +30,7 @@ from triage.contracts.payloads import EvidenceRef, ReadRequest
 from triage.faults import Point, reach
 from triage.policy.redaction import redact_value
 from triage.policy.rules import Rules
-from triage.policy.tools import NormalResult, ToolResultError, ToolSpec
+from triage.policy.tools import NormalResult, ToolResultError, ToolSpec, normalised
 from triage.storage.evidence import EvidenceRow, StoredEvidence
 
 
@@ -123,7 +123,7 @@ async def _run(
     try:
         async with asyncio.timeout(request.timeout_ms / 1_000):
             raw = await call
-        return raw, spec.normalise(spec.name, redact_value(raw.value))
+        return raw, normalised(spec, redact_value(raw.value))
     except TimeoutError:
         _fail(spec, request, FailureClass.TOOL_TIMEOUT, transient=True)
     except TransientReadError as error:
@@ -216,6 +216,6 @@ def stored_facts(row: StoredEvidence, spec: ToolSpec | None) -> dict[str, JsonVa
     if spec is None or not isinstance(stored, dict):
         return {}
     try:
-        return spec.normalise(spec.name, {**stored, "evidence_id": row.evidence_id}).facts
+        return normalised(spec, {**stored, "evidence_id": row.evidence_id}).facts
     except ToolResultError:
         return {}

@@ -281,6 +281,34 @@ def _is_bounded_fact(value: JsonValue) -> bool:
     )
 
 
+OURS: Final = (normalise_lookup, normalise_by_digest, normalise_issue)
+"""Normalisers whose results need no look."""
+
+
+def normalised(spec: ToolSpec, value: JsonValue) -> NormalResult:
+    """Return what a tool returned, normalised; one of somebody else's normaliser is bounded, too.
+
+    Raises:
+        ToolResultError: it cannot be cited, is too large, or holds what no history can.
+    """
+    if spec.normalise in OURS:
+        return spec.normalise(spec.name, value)
+    try:
+        found: object = spec.normalise(spec.name, value)
+    except Exception:  # noqa: BLE001 - whatever somebody else's raises, it may quote anything
+        raise ToolResultError("the normaliser failed") from None
+    if not isinstance(found, NormalResult) or not _is_citable(found.evidence_id):
+        raise ToolResultError("the normaliser returned no result that can be cited")
+    facts, content = _object(found.facts), _object(found.content)
+    if max(len(canonical_json(facts)), len(canonical_json(content))) > MAX_RESULT_BYTES:
+        raise ToolResultError(f"the normaliser returned more than {MAX_RESULT_BYTES} bytes")
+    return NormalResult(found.evidence_id, facts, content)
+
+
+def _is_citable(name: object) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= MAX_NAME_CHARS and name.isprintable()
+
+
 LOCAL_READ = RetryRule(max_attempts=3, backoff_seconds=0.1, max_elapsed_seconds=5)
 REMOTE_READ = Bounds(
     timeout_ms=15_000,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 from hypothesis import given
 from pydantic import JsonValue
@@ -20,6 +23,7 @@ from triage.policy.tools import (
     normalise_by_digest,
     normalise_issue,
     normalise_lookup,
+    normalised,
 )
 
 LOOKUP: dict[str, JsonValue] = {
@@ -150,6 +154,37 @@ def test_facts_are_names_or_short_lists_of_names(fact: dict[str, JsonValue]) -> 
     """What enters a run's history from a tool is bounded, or the result is a tool error."""
     with pytest.raises(ToolResultError, match="must be names"):
         normalise_by_digest("t", fact)
+
+
+def _raising(_tool: str, _value: JsonValue) -> NormalResult:
+    raise ZeroDivisionError
+
+
+FOREIGN: dict[str, Normaliser] = {
+    "raises": _raising,
+    "gives nothing": lambda _tool, _value: cast("NormalResult", None),
+    "no id": lambda _tool, _value: NormalResult("", {}, {}),
+    "a long id": lambda _tool, _value: NormalResult("x" * (MAX_NAME_CHARS + 1), {}, {}),
+    "an id of two lines": lambda _tool, _value: NormalResult("a\nb", {}, {}),
+    "large facts": lambda _tool, _value: NormalResult("a", {"owner": "x" * MAX_RESULT_BYTES}, {}),
+    "large content": lambda _tool, _value: NormalResult("a", {}, {"b": "x" * MAX_RESULT_BYTES}),
+    "no JSON": lambda _tool, _value: NormalResult("a", {}, {"b": float("nan")}),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_normaliser_of_somebody_else_s_is_held_to_the_same_bounds(name: str) -> None:
+    """What no history could hold, or no decision cite, is a tool error by its name."""
+    spec = replace(next(iter(BUILTIN_TOOLS)), normalise=FOREIGN[name])
+    with pytest.raises(ToolResultError, match=r"the normaliser|NaN"):
+        normalised(spec, {"a": 1})
+
+
+def test_a_good_normaliser_of_somebody_else_s_is_followed() -> None:
+    """Its id, facts and content are the evidence."""
+    good = NormalResult("mine-1", {"owner": "a-team"}, {"a": 1})
+    spec = replace(next(iter(BUILTIN_TOOLS)), normalise=lambda _tool, _value: good)
+    assert good == normalised(spec, {"a": 1})
 
 
 def test_builtin_tools_keep_the_sources_ids() -> None:
