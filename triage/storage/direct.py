@@ -9,6 +9,7 @@ the write lock is held, and in WAL mode a reader never waits.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
@@ -34,6 +35,7 @@ class DirectEngine:
         if address.path is None:
             raise StorageMisconfigured("SQLite needs the path of a file")
         # From before the first connection, so that none can be to a file that came later.
+        self._path = address.path
         self._file = OpenedFile(address.path)
         self._engine: Engine = create_engine(
             address.url.set(drivername="sqlite"),
@@ -43,7 +45,8 @@ class DirectEngine:
             connect_args={"check_same_thread": False},
         )
         set_up_connections(self._engine, busy_seconds)
-        self._busy = busy_seconds
+        self._busy_seconds = busy_seconds
+        self._keeper: sqlite3.Connection | None = None
         # The pool would block the loop when it is empty, and so whoever could fill it.
         self._free = asyncio.Semaphore(CONNECTIONS)
 
@@ -54,7 +57,24 @@ class DirectEngine:
 
     async def dispose(self) -> None:
         """Close every connection."""
-        await in_thread(self._engine.dispose)
+        await in_thread(self._dispose)
+
+    def _dispose(self) -> None:
+        self._engine.dispose()
+        if self._keeper is not None:
+            self._keeper.close()
+
+    async def keep(self) -> None:
+        """Hold the log beside the file open: nobody else removes it then, but by mistake."""
+        await in_thread(self._keep)
+        self._file.note_beside()
+
+    def _keep(self) -> None:
+        self._keeper = sqlite3.connect(
+            self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+        )
+        # SQLite opens the log with the first row that is asked for.
+        self._keeper.execute("SELECT count(*) FROM sqlite_schema").fetchone()
 
     def _check(self, connection: Connection) -> None:
         """See that the file is still the one; a connection to another one is not kept."""
@@ -91,7 +111,7 @@ class DirectEngine:
             # Before: to connect would make a file. After: whoever waited may have waited long.
             self._file.check()
             with await self._connected() as plain:
-                at_once = how is None or took_at_once(plain, how, self._busy)
+                at_once = how is None or took_at_once(plain, how, self._busy_seconds)
                 connection = plain if at_once else plain.execution_options(**{BEGIN: how})
                 begin, commit = connection.begin, connection.commit
                 if at_once:

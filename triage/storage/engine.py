@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
@@ -184,8 +185,9 @@ class Store:
 
     async def _check(self) -> None:
         async with self._guarded(), self._begin_reading() as connection:
-            if self.is_sqlite:
+            if isinstance(self._engine, DirectEngine):
                 await connection.run_sync(turn_on_wal)
+                await self._engine.keep()
             await connection.execute(select(literal_column("1")))
 
     @asynccontextmanager
@@ -198,7 +200,7 @@ class Store:
             if not limit.expired():
                 raise
             raise StorageUnavailable(f"{place}: the transaction took too long: try again") from None
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, sqlite3.Error) as error:
             raise translate(error, place) from None
 
 

@@ -121,8 +121,8 @@ _SQLITE: Final[dict[str, tuple[_Kind, str]]] = {
 _SQLITE_CONSTRAINT: Final = re.compile(r"constraint failed: ([A-Za-z0-9_.]{1,80})")
 
 
-def translate(error: SQLAlchemyError, place: str) -> StorageError:
-    """Turn any error of the database library into one of ours.
+def translate(error: SQLAlchemyError | sqlite3.Error, place: str) -> StorageError:
+    """Turn any error of the database library, or of SQLite's driver, into one of ours.
 
     Args:
         error: what was raised.
@@ -133,7 +133,7 @@ def translate(error: SQLAlchemyError, place: str) -> StorageError:
     """
     if isinstance(error, PoolTimeoutError):
         return StorageUnavailable(f"{place}: every connection is in use: try again")
-    cause = error.orig if isinstance(error, DBAPIError) else None
+    cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(error, IntegrityError | DataError):
         return _rejected(cause, place)
     code = _code_of(cause)
@@ -176,7 +176,7 @@ def _rejected(cause: BaseException | None, place: str) -> StorageRejected:
     return StorageRejected(f"{place}: a row was refused ({constraint or 'no name'})", constraint)
 
 
-def _unknown(error: SQLAlchemyError, cause: BaseException | None, place: str) -> StorageError:
+def _unknown(error: BaseException, cause: BaseException | None, place: str) -> StorageError:
     if isinstance(error, OperationalError | InterfaceError) and _is_postgresqls(cause):
         return StorageUnavailable(
             f"{place}: not reachable: is the server up, and the address right?"

@@ -18,6 +18,8 @@ BEGIN: Final = "triage_begin"
 """The execution option that holds the statement to begin a transaction with."""
 
 _PRIVATE: Final = 0o600
+_BESIDE: Final = ("-wal", "-shm")
+_BESIDE_TOLD: Final = " or ".join(_BESIDE)
 
 
 def prepare_file(path: Path) -> None:
@@ -63,33 +65,46 @@ def _close_to_others(path: Path) -> None:
 
 
 class OpenedFile:
-    """The file that stood at a path when it was opened.
+    """The file that stood at a path when it was opened, and what SQLite keeps beside it.
 
     Why it exists: a connection stays with its file when that is moved away, and a new connection
     takes whatever stands there by then. Whoever stops writes in the one does not stop them in the
-    other. So who works with a file that is not at its place any more stops working.
+    other. So who works with a file that is not at its place any more stops working; the log and
+    its index, which hold the newest commits and the locks, are as much of it as the file itself.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._identity = _identity(path)
+        self._path = str(path)
+        self._identity = _identity(self._path)
+        self._beside: tuple[tuple[str, tuple[int, int] | None], ...] = ()
+
+    def note_beside(self) -> None:
+        """Take the log and its index as they are; some connection has to keep them from now on."""
+        names = (f"{self._path}{end}" for end in _BESIDE)
+        self._beside = tuple((name, _identity(name)) for name in names)
 
     def check(self) -> None:
-        """See that the same file stands there: one look, without opening anything.
+        """See that the same files stand there: a look at each, without opening anything.
 
         Raises:
-            StorageUnavailable: it was moved, removed or replaced, or cannot be looked at.
+            StorageUnavailable: one was moved, removed or replaced, or cannot be looked at.
         """
         if self._identity is None or _identity(self._path) != self._identity:
             raise StorageUnavailable(
                 f"SQLite {self._path}: the file was moved, removed or replaced while it was in use:"
                 " put it back, or restart the worker (and whatever else has it open)"
             )
+        if any(_identity(name) != identity for name, identity in self._beside):
+            raise StorageUnavailable(
+                f"SQLite {self._path}: a file beside it ({_BESIDE_TOLD}) was moved, removed or"
+                " replaced while it was in use: put it back, or stop all that has it open"
+            )
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        # Not Path.stat, which takes longer: each transaction looks several times.
+        found = os.stat(path)  # noqa: PTH116 - see above
     except OSError:
         return None
     return found.st_dev, found.st_ino

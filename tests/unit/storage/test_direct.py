@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -166,3 +168,62 @@ async def test_a_file_replaced_while_a_writer_waits_is_not_written(store: Store)
         if now_at.exists():
             now_at.rename(place)
     assert [] == await _names(store)
+
+
+_COME_AND_GO = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as connection:
+    connection.execute("INSERT INTO notes VALUES (?)", sys.argv[2:])
+connection.close()
+"""
+
+
+def _another_process_writes(store: Store, name: str) -> None:
+    """Let a process open the file, add a row and leave it, as a worker does that is restarted."""
+    subprocess.run([sys.executable, "-c", _COME_AND_GO, str(store.address.path), name], check=True)
+
+
+async def test_a_second_store_takes_no_lock_from_the_first(store: Store) -> None:
+    """Two in one process, as in `triage serve`: who leaves the file last does not take the log."""
+    second = await Store.open(store.address.url.render_as_string())
+    for name in ("a", "b"):
+        _another_process_writes(store, name)
+        await _write(second, f"{name} of ours")
+    expected = ["a", "a of ours", "b", "b of ours"]
+    assert (expected, expected) == (await _names(store), await _names(second))
+    await second.close()
+    _another_process_writes(store, "c")
+    assert [*expected, "c"] == await _names(store)
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+async def test_nobody_works_beside_a_log_that_left_its_place(store: Store, end: str) -> None:
+    """The newest commits and the locks are in it: who comes later would see neither."""
+    await _write(store, "before")
+    places = {place: away for place, away in _moved(store).items() if not place.name.endswith(end)}
+    for place, away in places.items():
+        away.rename(place)
+    for begin in (store.read, store.snapshot, store.write):
+        with pytest.raises(StorageUnavailable, match="-wal or -shm"):
+            async with begin():
+                pass
+    place = Path(f"{store.address.path}{end}")
+    _put_back(place)
+    assert ["before"] == await _names(store)
+
+
+def _put_back(place: Path) -> None:
+    """Move a file to where it was, if nobody has made another one there."""
+    assert not place.exists()
+    (place.parent / "away" / place.name).rename(place)
+
+
+async def test_a_file_that_others_read_in_another_way_is_unavailable(tmp_path: Path) -> None:
+    """A copy without a log, while somebody looks at it; the driver's own words reach nobody."""
+    path = tmp_path / "copied.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE notes (name TEXT)")
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM notes").fetchall()
+        with pytest.raises(StorageUnavailable, match="stayed locked by another process"):
+            await Store.open(f"sqlite:///{path}", transaction_seconds=0.2)
