@@ -68,6 +68,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[Configuration]:
         (["set.jsonl", "--policy", "bad.toml"], "bad.toml: line 2: the file: is not TOML"),
         (["set.jsonl", "--compare", "odd.toml"], "odd.toml: is not UTF-8 text; save it as UTF-8"),
         (["set.jsonl", "--report", "none/report.html"], "written: there is no folder none"),
+        (["set.jsonl", "--junit", "set.jsonl"], "set.jsonl: cannot be written: this command reads"),
         (["set.jsonl", "--junit", "."], ".: cannot be written: it is a folder"),
         (["set.jsonl", "--model", "nope"], "unknown model 'nope'"),
         (["set.jsonl", "--model", "openai:x"], "has no key here"),

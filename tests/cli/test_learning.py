@@ -105,6 +105,25 @@ def test_a_file_that_is_not_there_or_cannot_be_written(typed: Typed) -> None:
     assert not (typed.home / "none").exists()
 
 
+def test_no_file_is_written_over_by_a_slip(typed: Typed) -> None:
+    """Neither the issues that are learned from nor what was just learned; a device takes both."""
+    issues_, again = (typed.home / "issues.jsonl").read_bytes(), typed.home / "again"
+    again.symlink_to("issues.jsonl")
+    for more in (["--output", "again"], ["--output", "w.json", "--report", "./w.json"]):
+        answer = typed("learn", "issues.jsonl", *more)
+        assert (2, True) == (answer.status, "already\nhint: name another file" in answer.err)
+    assert issues_ == (typed.home / "issues.jsonl").read_bytes()
+    assert 0 == typed("learn", "again", "--output", "/dev/null", "--report", "/dev/null").status
+    answer = typed("learn", "issues.jsonl", "--report", "x" * 300)
+    assert (2, True) == (answer.status, "File name too long" in answer.err)
+
+
+def test_standard_input_is_read_once(typed: Typed) -> None:
+    """It cannot be the test as well, and is called by its name."""
+    answer = typed("learn", "-", "--test", "-")
+    assert (2, True) == (answer.status, "standard input holds one file only" in answer.err)
+
+
 def test_without_the_library(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever installed triage alone is told what to install."""
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)

@@ -12,7 +12,7 @@ import typer
 from triage.cli.errors import InputError
 from triage.cli.output import Format, put, put_json, say
 from triage.cli.running import run
-from triage.cli.writing import check_place, write
+from triage.cli.writing import check_places, write
 from triage.evaluation.configuration import Configuration
 from triage.evaluation.dataset import Dataset, DatasetError, read_dataset
 from triage.evaluation.dataset_report import junit, text_lines, to_json
@@ -55,6 +55,10 @@ class Wanted:
         """Return all thresholds, those of the file first."""
         in_file = () if self.thresholds is None else read_thresholds(self.thresholds)
         return (*in_file, *from_options(self.minimum, self.maximum))
+
+    def read(self) -> tuple[Path | None, ...]:
+        """Return the files that are read beside the data set."""
+        return (self.thresholds, *(one.rules for one in self.configurations()))
 
     def command(self, file: Path) -> str:
         """Return the command as a report names it: what shapes the answers, and no machine."""
@@ -99,8 +103,7 @@ def evaluate(file: Path, wanted: Wanted, format_: Format) -> None:
         typer.Exit: with 1, when it does not pass.
     """
     bounds, dataset, settings = wanted.bounds(), _read(file), load_settings()
-    for path in (wanted.junit, wanted.report):
-        check_place(path)
+    check_places((wanted.junit, wanted.report), (file, *wanted.read()))
     report = run(_evaluated(dataset, wanted, settings))
     checked, command = check(bounds, report.main), wanted.command(file)
     if wanted.junit is not None:

@@ -10,9 +10,9 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from triage.cli.errors import InputError, RefusedError
-from triage.cli.inputs import read_bytes
+from triage.cli.inputs import STDIN, read_bytes
 from triage.cli.output import Format, put, put_json, put_long, put_table, say
-from triage.cli.writing import check_place, write
+from triage.cli.writing import check_places, write
 from triage.learning.learner import MIN_PER_LABEL, Learned, learn_from, measure
 from triage.learning.report import Measured, heaviest, measured_json
 from triage.learning.rows import Rows, RowsError, read_rows
@@ -51,8 +51,9 @@ def learn(
         InputError: a file cannot be read, holds no usable issues, or cannot be written.
         RefusedError: the library that training needs is not installed.
     """
-    for path in (output, report):
-        check_place(path)
+    check_places((output, report), (file, test))
+    if file == test == STDIN:
+        raise InputError("standard input holds one file only", "name a file after --test")
     rows = _read(file)
     tests = None if test is None else _read(test)
     say(f"learning from {_counted(rows)}")
@@ -60,7 +61,7 @@ def learn(
         learned = learn_from(rows, target, _Told())
     except RowsError as error:
         hint = f"give at least {MIN_PER_LABEL} issues of each label, of two labels or more"
-        raise InputError(f"{file}: {error}", hint) from None
+        raise InputError(f"{_named(file)}: {error}", hint) from None
     except LearningUnavailable as error:
         raise RefusedError(str(error), INSTALL) from None
     document = _document(learned, rows, tests)
@@ -94,7 +95,11 @@ def _read(path: Path) -> Rows:
         return read_rows(data)
     except RowsError as error:
         first, *more = str(error).splitlines()
-        raise InputError("\n".join([f"{path}: {first}", *more]), ROWS_HINT) from None
+        raise InputError("\n".join([f"{_named(path)}: {first}", *more]), ROWS_HINT) from None
+
+
+def _named(path: Path) -> str:
+    return "standard input" if path == STDIN else str(path)
 
 
 def _write_weights(path: Path, data: bytes) -> None:
@@ -143,7 +148,7 @@ def _document(learned: Learned, rows: Rows, tests: Rows | None) -> Document:
 
 
 def _print(document: Mapping[str, Any], learned: Learned) -> None:
-    put(f"measured by {document['measured_on']}, {document['issues']:,} issues")
+    put(f"measured by {document['measured_on']}, {_number(document['issues'], 'issue')}")
     put(f"macro F1 {document['macro_f1']:.4f}, accuracy {document['accuracy']:.4f}, all answered")
     if document.get("also_in_training"):
         put(f"{document['also_in_training']} of them are among the issues that were learned from")

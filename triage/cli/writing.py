@@ -1,27 +1,38 @@
-"""Writes what a command was asked to write into a file of the user's."""
+"""Writes what a command was asked to write into files of the user's."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from triage.cli.errors import InputError
 
 
-def check_place(path: Path | None) -> None:
-    """See that a file can be put there before the work is done, which may take long.
+def check_places(written: Iterable[Path | None], read: Iterable[Path | None]) -> None:
+    """See that files can be written before the work is done, which may take long.
 
     No folder is made: a name that was mistyped would be one, and what was written hard to find.
 
+    Args:
+        written: the files; None is none.
+        read: what the command reads, and must not write over.
+
     Raises:
-        InputError: its folder is not there, or it is a folder itself.
+        InputError: a file's folder is not there, it is a folder itself, or another file of these.
     """
-    if path is None:
-        return
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise _refused(path, f"there is no folder {path.parent}", "make it first")
-    if path.is_dir():
-        raise _refused(path, "it is a folder", "name a file in it")
+    taken = {os.path.realpath(path) for path in read if path is not None}
+    for path in written:
+        if path is None:
+            continue
+        if not os.path.isdir(path.absolute().parent):  # noqa: PTH112 - a name too long is no error
+            raise _refused(path, f"there is no folder {path.parent}", "make it first")
+        if os.path.isdir(path):  # noqa: PTH112 - likewise
+            raise _refused(path, "it is a folder", "name a file in it")
+        place = os.path.realpath(path)
+        if place in taken and not _is_device(place):
+            raise _refused(path, "this command reads or writes it already", "name another file")
+        taken.add(place)
 
 
 def write(path: Path, data: bytes) -> None:
@@ -34,6 +45,11 @@ def write(path: Path, data: bytes) -> None:
         path.write_bytes(data)
     except (OSError, ValueError) as error:
         raise _refused(path, getattr(error, "strerror", None) or "no such path") from None
+
+
+def _is_device(place: str) -> bool:
+    """Whether it is something such as /dev/null, which may be written to twice."""
+    return os.path.exists(place) and not os.path.isfile(place)  # noqa: PTH110, PTH113 - likewise
 
 
 def _refused(path: Path, why: str, hint: str = "") -> InputError:
