@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import func, or_, select, update
+from sqlalchemy.engine import RowMapping
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import short_hash
@@ -25,6 +27,8 @@ DEFAULT_LEASE_SECONDS: Final = 60.0
 """Longer than an attempt takes."""
 MAX_AGE: Final = timedelta(hours=1)
 """An older comment is no answer any more: it may be a recording that somebody sends again."""
+UNREADABLE: Final = "unreadable"
+_UNREADABLE: Final = (ValueError, TypeError)
 _SAID: Final = (
     "command_key",
     "tenant",
@@ -123,33 +127,42 @@ class Commands:
         return answer
 
     async def take(self) -> HeldCommand | None:
-        """Hold the answer that has waited longest, or return None if none is due."""
-        c = commands.c
+        """Hold the answer that has waited longest, or return None if none is due.
+
+        One that somebody edited so that it cannot be read counts for nothing, and holds up nobody.
+        """
         async with self._store.write() as connection:
             now = await self._store.now(connection)
-            due = (
-                select(commands)
-                .where(
-                    c.state == "waiting",
-                    or_(c.next_attempt_at.is_(None), c.next_attempt_at <= now),
-                )
-                # Since it was put off, if it was: nobody's answer is always in front.
-                .order_by(func.coalesce(c.next_attempt_at, c.created_at), c.command_key)
-                .limit(1)
-                .with_for_update(skip_locked=True)
-            )
-            found = await first_row(connection, due)
-            if found is None:
-                return None
-            attempts = found["attempts"] + 1
-            held = {"attempts": attempts, "next_attempt_at": now + self._lease, "updated_at": now}
-            mine = c.command_key == found["command_key"]
-            await connection.execute(update(commands).where(mine).values(**held))
-            run = await first_row(connection, _run_of(found["subject_key"]))
+            while (key := await connection.scalar(_due(now))) is not None:
+                if (held := await self._hold(connection, key, now)) is not None:
+                    return held
+        return None
+
+    async def _hold(
+        self, connection: AsyncConnection, key: str, now: datetime
+    ) -> HeldCommand | None:
+        """Hold an answer; None if it cannot be read, which it never will be."""
+        mine = commands.c.command_key == key
+        try:
+            found = await first_row(connection, select(commands).where(mine))
+            held = None if found is None else await self._held(connection, found, now)
+        except _UNREADABLE:
+            held = None
+        values = {"state": "refused", "code": UNREADABLE} if held is None else {}
+        due = None if held is None else now + self._lease
+        attempts = 1 if held is None else held.attempts
+        changed = {**values, "attempts": attempts, "next_attempt_at": due, "updated_at": now}
+        await connection.execute(update(commands).where(mine).values(**changed))
+        return held
+
+    async def _held(
+        self, connection: AsyncConnection, found: RowMapping, now: datetime
+    ) -> HeldCommand:
+        run = await first_row(connection, _run_of(found["subject_key"]))
         return HeldCommand(
             **{name: found[name] for name in _SAID},
             verdict=Verdict(found["verdict"]),
-            attempts=attempts,
+            attempts=found["attempts"] + 1,
             workflow_id=None if run is None else run["workflow_id"],
             sent_to=found["workflow_id"],
             age=now - found["said_at"],
@@ -206,6 +219,18 @@ class Commands:
                 .values(**values, next_attempt_at=due, updated_at=now)
             )
         return done.rowcount == 1
+
+
+def _due(now: datetime) -> Any:  # noqa: ANN401 - a query of any rows
+    c = commands.c
+    return (
+        select(c.command_key)
+        .where(c.state == "waiting", or_(c.next_attempt_at.is_(None), c.next_attempt_at <= now))
+        # Since it was put off, if it was: nobody's answer is always in front.
+        .order_by(func.coalesce(c.next_attempt_at, c.created_at), c.command_key)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
 
 
 def _mine(held: HeldCommand) -> tuple[Any, ...]:
