@@ -194,7 +194,7 @@ def _problem_of(adapter: ModelAdapter) -> str:
     if not _is_told(adapter):
         return "has no name and revision that can be written down"
     if isinstance(adapter, PaidModel) and not _is_time(adapter.timeout):
-        return "has no timeout that a call can be held to"
+        return "gives a call no time, or more than ten minutes"
     return ""
 
 
