@@ -69,11 +69,12 @@ async def test_a_repository_that_github_does_not_show_is_told_with_what_may_be_m
 ) -> None:
     """Its name, what GitHub said, and that a private one needs a token that may read it."""
     async with github_end(tmp_path) as end:
-        await backfilling._must_be_there(end.over_github, "github", end.repository)
+        name = await backfilling._name_of(end.over_github, "github", end.repository)
+        assert end.repository == name
         elsewhere = Caller(login="elsewhere", repositories=frozenset())
         end.github.api.people.callers["elsewhere"] = elsewhere
         tracker = github_tracker(end.github, token="elsewhere")
         with pytest.raises(RefusedError, match=end.repository) as found:
-            await backfilling._must_be_there(tracker, "github", end.repository)
+            await backfilling._name_of(tracker, "github", end.repository)
     assert "(repository_not_found)" in str(found.value)
     assert "a token or an App that may read it" in found.value.hint

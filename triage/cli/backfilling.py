@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -76,7 +77,7 @@ async def _carried(wanted: Wanted, pace: Pace) -> tuple[Outcome, Report]:
         tracker: object = open_trackers(settings, store).get(settings.tracker)
         if not isinstance(tracker, ListsIssues):
             raise InputError(f"the tracker {settings.tracker} cannot list issues")
-        await _must_be_there(tracker, settings.tracker, wanted.repository)
+        name = await _name_of(tracker, settings.tracker, wanted.repository)
         async with bounded():
             client, settings = await connect()
             if not await has_worker(client, settings.task_queue):
@@ -91,19 +92,19 @@ async def _carried(wanted: Wanted, pace: Pace) -> tuple[Outcome, Report]:
             pace=pace,
             told=told,
         )
-        outcome = await backfill.run(wanted)
+        outcome = await backfill.run(replace(wanted, repository=name))
         return outcome, report_of(outcome.results.values(), await _known(store, outcome))
 
 
-async def _must_be_there(tracker: ListsIssues, name: str, repository: str) -> None:
-    """See that the tracker has the repository: one that is misspelt looks like an empty one.
+async def _name_of(tracker: ListsIssues, name: str, repository: str) -> str:
+    """Return a repository's name as its tracker has it; one that is misspelt is no empty one.
 
     Raises:
         RefusedError: it has not, or does not show it to us.
         TrackerUnavailable: it cannot say.
     """
     try:
-        await tracker.repository(repository)
+        return (await tracker.repository(repository)).name
     except TrackerRefused as error:
         problem = f"the tracker {name} shows no repository {repository}: {error} ({error.code})"
         raise RefusedError(problem, await _other(tracker)) from None

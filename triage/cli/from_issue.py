@@ -6,6 +6,7 @@ Why it exists: a maintainer with a repository and a token writes no JSON to see 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -16,6 +17,7 @@ from triage.cli.stores import open_store
 from triage.settings import load_settings
 from triage.trackers.base import TrackedIssue, Tracker
 from triage.trackers.factory import open_trackers
+from triage.trackers.listing import ListsIssues
 from triage.web.requests import NO_BODY, NO_TITLE
 
 REFERENCE: Final = re.compile(r"(?P<repository>[\w.-]+(?:/[\w.-]+)?)#(?P<number>[\w.-]+)", re.ASCII)
@@ -38,9 +40,17 @@ async def read(order: Order) -> tuple[JsonValue, dict[str, JsonValue]]:
     async with open_store(create=False) as store:
         tracker: Tracker = open_trackers(settings, store)[settings.tracker]
         issue = await tracker.get_issue(repository, number)
-    if not isinstance(issue, TrackedIssue):
-        raise RefusedError(f"the tracker {settings.tracker} has no issue {repository}#{number}")
+        if not isinstance(issue, TrackedIssue):
+            raise RefusedError(f"the tracker {settings.tracker} has no issue {repository}#{number}")
+        issue = replace(issue, repository=await _spelling(tracker, repository))
     return _request(settings.tracker, issue), {"context": _context(settings.tracker, issue)}
+
+
+async def _spelling(tracker: Tracker, repository: str) -> str:
+    """Return a repository's name as the tracker has it: in other letters it is the same one."""
+    if not isinstance(tracker, ListsIssues):
+        return repository
+    return (await tracker.repository(repository)).name
 
 
 def _request(tracker: str, issue: TrackedIssue) -> dict[str, JsonValue]:
