@@ -144,8 +144,8 @@ def _raises(error: BaseException) -> RulesModel:
         pytest.param(lambda _: Odd(revision=""), "no name and revision", id="no revision"),
         pytest.param(lambda _: Odd(revision="r" * 3_000_000), "no name and rev", id="a long one"),
         pytest.param(lambda _: Odd(revision="1\0"), "no name and revision", id="NUL"),
-        pytest.param(lambda _: Paid(30), "no timeout", id="seconds"),
-        pytest.param(lambda _: Paid(timedelta()), "no timeout", id="no time"),
+        pytest.param(lambda _: Paid(30), "gives a call no time", id="seconds"),
+        pytest.param(lambda _: Paid(timedelta()), "gives a call no time", id="no time"),
     ],
 )
 async def test_a_model_that_cannot_be_made_is_none(
