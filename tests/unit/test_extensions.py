@@ -11,6 +11,9 @@ from typing import Any, cast
 import pytest
 
 from triage import extensions
+from triage.cli.doctor import _extensions
+from triage.cli.findings import Level
+from triage.cli.tracker_check import check
 from triage.contracts.payloads import DecideResult
 from triage.extensions import ATTRIBUTE, Extension, ExtensionError, ReadTool, install
 from triage.models.base import ModelRequest, PaidAnswer, PaidModel
@@ -26,8 +29,10 @@ from triage.policy.tools import (
     ToolSpec,
     normalise_by_digest,
 )
-from triage.settings import SettingsError, load_settings
+from triage.settings import Settings, SettingsError, load_settings
 from triage.settings_sources import config_values
+from triage.storage.engine import Store
+from triage.trackers.factory import open_trackers
 
 MODULE = "x_extension_of_a_test"
 
@@ -310,3 +315,34 @@ def test_no_file_names_code_to_run(tmp_path: Path) -> None:
     file.write_text('extensions = "evil"\n')
     with pytest.raises(SettingsError, match="TRIAGE_EXTENSIONS alone can set it"):
         config_values(file, {"extensions"})
+
+
+def _broken(*_: object) -> None:
+    raise RuntimeError("postgres://me:s3cret@there")
+
+
+async def test_a_tracker_that_cannot_be_used_is_told_by_its_setting(
+    folder: Path, tmp_path: Path
+) -> None:
+    """One that nothing adds, and one that cannot be made, whose own words go nowhere."""
+    store = cast("Store", None)
+    with pytest.raises(SettingsError, match="there is no tracker x-mine; there are local, github"):
+        open_trackers(Settings(home=tmp_path, tracker="x-mine"), store)
+    install_value(folder, Extension(trackers={"x-mine": _broken}))
+    with pytest.raises(SettingsError) as caught:
+        open_trackers(Settings(home=tmp_path), store)
+    told = "TRIAGE_EXTENSIONS: the tracker x-mine cannot be made (RuntimeError)"
+    assert told == str(caught.value)
+
+
+async def test_doctor_says_what_was_added(folder: Path, tmp_path: Path) -> None:
+    """Modules with what each adds in a row of its own, and a tracker that is missing as a fault."""
+    install_value(folder, Extension(trackers={"x-mine": dict}, models={"x-one": len}))
+    found = Settings(home=tmp_path, extensions=(MODULE,), tracker="x-mine")
+    [row] = _extensions(found)
+    assert f"{MODULE}: trackers x-mine; models x-one" == row.detail
+    [tracker] = await check(found)
+    assert (Level.OK, "x-mine, of an extension; it is not asked") == (tracker.level, tracker.detail)
+    [tracker] = await check(Settings(home=tmp_path, tracker="x-other"))
+    assert Level.FAIL is tracker.level
+    assert [] == [*_extensions(Settings(home=tmp_path))]

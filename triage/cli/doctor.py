@@ -16,6 +16,7 @@ from typing import Final
 
 import typer
 
+from triage import extensions
 from triage.cli.findings import Finding, Level
 from triage.cli.output import Format, put, put_json
 from triage.cli.running import run
@@ -71,7 +72,22 @@ def _configured() -> Iterator[Finding]:
     source = f"the environment and {file}" if file else "the environment alone"
     there = "" if settings.home.exists() else ", which is not there yet"
     yield Finding("settings", Level.OK, f"from {source}; data in {settings.home}{there}")
+    yield from _extensions(settings)
     yield from run(_services(settings))
+
+
+def _extensions(settings: Settings) -> Iterator[Finding]:
+    """Yield what was added by modules that are not ours, if any were."""
+    if not settings.extensions:
+        return
+    added = {
+        "tools": extensions.handlers(),
+        "trackers": extensions.trackers(),
+        "models": extensions.models(),
+    }
+    told = [f"{what} {', '.join(sorted(names))}" for what, names in added.items() if names]
+    modules = ", ".join(settings.extensions)
+    yield Finding("extensions", Level.OK, f"{modules}: {'; '.join(told) or 'nothing is added'}")
 
 
 async def _services(settings: Settings) -> list[Finding]:

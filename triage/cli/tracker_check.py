@@ -20,11 +20,17 @@ REACH: Final = "check TRIAGE_GITHUB_BASE_URL and the way there"
 async def check(settings: Settings) -> list[Finding]:
     """Return what there is to say about each tracker that is set up; never a token."""
     # Everything of the store's and all that speaks HTTP is slow to load.
-    from triage.trackers.factory import is_set_up  # noqa: PLC0415 - see above
+    from triage.trackers.factory import is_set_up, missing  # noqa: PLC0415 - see above
 
     found = []
-    if settings.tracker == "local":
+    if problem := missing(settings):
+        found.append(Finding(NAME, Level.FAIL, problem, "without it no worker starts"))
+    elif settings.tracker == "local":
         found.append(Finding(NAME, Level.OK, "local, in the database"))
+    elif settings.tracker != "github":
+        found.append(
+            Finding(NAME, Level.OK, f"{settings.tracker}, of an extension; it is not asked")
+        )
     if is_set_up("github", settings):
         found += await _github(settings)
     return found

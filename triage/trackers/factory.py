@@ -7,10 +7,10 @@ tracker is one entry of `MAKERS`, or an extension.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from triage import extensions
-from triage.settings import Settings
+from triage.settings import Settings, SettingsError
 from triage.storage.engine import Store
 from triage.trackers.base import Tracker
 from triage.trackers.local import LocalTracker
@@ -38,12 +38,39 @@ def open_trackers(settings: Settings, store: Store) -> dict[str, Tracker]:
         store: where the local one keeps its issues; it must outlive the trackers.
 
     Raises:
-        SettingsError: one is set up by half.
+        SettingsError: one is set up by half or cannot be made, or the one that is named is not
+            there.
     """
-    makers = {**MAKERS, **extensions.trackers()}
-    return {
-        name: make(settings, store) for name, make in makers.items() if is_set_up(name, settings)
+    added = extensions.trackers()
+    if problem := missing(settings):
+        raise SettingsError(problem)
+    ours = {
+        name: make(settings, store) for name, make in MAKERS.items() if is_set_up(name, settings)
     }
+    return {**ours, **{name: _added(name, make, settings, store) for name, make in added.items()}}
+
+
+def missing(settings: Settings) -> str | None:
+    """Return what to say where the settings name a tracker that there is not, else None."""
+    known = (*MAKERS, *extensions.trackers())
+    if settings.tracker in known:
+        return None
+    return (
+        f"TRIAGE_TRACKER: there is no tracker {settings.tracker}; there are {', '.join(known)}, and"
+        " TRIAGE_EXTENSIONS names the modules that add more"
+    )
+
+
+def _added(name: str, make: Callable[..., Any], settings: Settings, store: Store) -> Tracker:
+    try:
+        tracker: Tracker = make(settings, store)
+    except SettingsError:
+        raise
+    except Exception as error:
+        # What foreign code raises may quote anything.
+        problem = f"the tracker {name} cannot be made ({type(error).__name__})"
+        raise SettingsError(f"TRIAGE_EXTENSIONS: {problem}") from error
+    return tracker
 
 
 def is_set_up(name: str, settings: Settings) -> bool:
