@@ -59,7 +59,7 @@ def test_a_repository_that_the_local_tracker_does_not_know_is_no_empty_one(typed
     assert "the tracker local shows no repository nosuch/repo" in nothing.err
     assert "there is none in " in nothing.err
     typed("issues", "add", "--repository", "acme/shop", "--title", "Crash", "--body", "It crashes.")
-    assert "hint: there are acme/shop\n" in typed("backfill", "Acme/shop").err
+    assert "hint: it knows acme/shop\n" in typed("backfill", "Acme/shop").err
     away = typed("backfill", "acme/shop", env={"TEMPORAL_ADDRESS": NOWHERE})
     assert (3, False) == (away.status, "no repository" in away.err)
 

@@ -142,6 +142,14 @@ def test_wrong_usage_is_told_apart(triage: Triage, arguments: list[str]) -> None
     assert "Traceback" not in answer.err
 
 
+def test_yes_is_told_to_be_needless_where_nobody_is_asked(triage: Triage) -> None:
+    """An approval is of exactly what is named: there is no question, and so nothing to guess."""
+    answer = triage("approve", "run", "op-6@6", "--yes")
+    assert (2, "") == (answer.status, answer.out)
+    told = "error: 'triage approve' has no --yes\nhint: it asks nobody: leave --yes out\n"
+    assert told == answer.err
+
+
 def test_an_argument_cannot_drive_the_terminal(triage: Triage) -> None:
     """What the user typed is shown with its control characters written out."""
     answer = triage("show\x1b[2J")

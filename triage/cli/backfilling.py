@@ -116,7 +116,7 @@ async def _other(tracker: ListsIssues) -> str:
         return "check its name; a private one is there only for a token or an App that may read it"
     if not (known := await tracker.repositories(MOST_NAMED)):
         return f"there is none in {place()}; 'triage issues add' opens an issue"
-    return f"there are {', '.join(known)}" + (", and others" if len(known) == MOST_NAMED else "")
+    return f"it knows {', '.join(known)}" + (", and others" if len(known) == MOST_NAMED else "")
 
 
 async def _known(store: Store, outcome: Outcome) -> tuple[str, ...]:

@@ -74,6 +74,8 @@ for commands in (
     commands.register(app)
 
 _NOT_WRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+YES: Final = "--yes"
+"""Commands that ask have it, so it is typed where nobody is asked, too."""
 _options: dict[str, bool] = {"debug": False}
 
 
@@ -135,8 +137,14 @@ def _told(error: Exception) -> Exception:
 
 
 def _misused(error: typer.TyperException) -> int:
-    say(*f"error: {error.format_message()}".splitlines())
     context = getattr(error, "ctx", None)
+    if context is not None and getattr(error, "option_name", None) == YES:
+        say(
+            f"error: '{context.command_path}' has no {YES}",
+            f"hint: it asks nobody: leave {YES} out",
+        )
+        return 2
+    say(*f"error: {error.format_message()}".splitlines())
     if context is not None:
         say(*context.get_usage().splitlines(), f"hint: '{context.command_path} --help' tells more")
     return 2
