@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 import base64
 import itertools
 import json
@@ -68,5 +69,5 @@ def test_ids_go_on_in_a_series(workflow_id: str, follows: str | None, expected: 
     """A continuation is numbered after its run, and only a continuation's number is counted on."""
     link = ContinuedFrom(workflow_id=workflow_id, run_id="run", version=6)
     request = parse_request(a_request())
-    ended = Predecessor(link, "completed", request, options={}, follows=follows)
+    ended = Predecessor(link, "completed", request, {}, follows, datetime.now(UTC))
     assert expected == [*itertools.islice(ids_after(ended), 2)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from pydantic import JsonValue, ValidationError
@@ -44,6 +45,7 @@ class Predecessor:
         request: its request as it stood in the end.
         options: those of its options that a continuation keeps.
         follows: the workflow id of the run that it continued itself; None if it did not.
+        ended_at: when it ended.
     """
 
     link: ContinuedFrom
@@ -51,6 +53,7 @@ class Predecessor:
     request: TriageRequest
     options: dict[str, JsonValue]
     follows: str | None
+    ended_at: datetime
 
 
 async def predecessor(client: Client, name: str) -> Predecessor:
@@ -70,6 +73,7 @@ async def predecessor(client: Client, name: str) -> Predecessor:
         request=request,
         options={key: options.value(key) for key in KEPT_OPTIONS if key in options},
         follows=options.fields("continued_from").text("workflow_id") or None,
+        ended_at=run.description.close_time or run.description.start_time,
     )
 
 

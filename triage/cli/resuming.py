@@ -18,6 +18,7 @@ from temporalio.client import Client
 
 from triage.cli import following, orders
 from triage.cli.clients import Run, bounded, connect, has_worker
+from triage.cli.continuations import newest_elsewhere
 from triage.cli.errors import InputError, RefusedError
 from triage.cli.inputs import checked_workflow_id
 from triage.cli.output import Format, put, put_json, say
@@ -129,6 +130,7 @@ async def _own_id(client: Client, ended: Predecessor) -> str:
         handle = client.get_workflow_handle(candidate)
         found = await describe(handle)
         if found is None:
+            newest = await newest_elsewhere(client, ended.ended_at, chain) or newest
             if newest is not None and not await never_began(newest):
                 raise continued_already(ended.link.workflow_id, newest)
             return candidate
