@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.fakes.commit_log import Action
-from tests.fakes.faults import rate_limited
+from tests.fakes.faults import rate_limited, refused
 from tests.fakes.github_shapes import number_of
 from tests.unit.trackers.far_ends import GitHubEnd, github_end
 from tests.web.hooks import Hook, an_event
@@ -87,6 +87,17 @@ async def test_the_first_look_begins_now(polling: Polling, end: GitHubEnd) -> No
     look = await polling.look(end.repository)
     polling.store._offset -= timedelta(hours=1)
     assert (0, True) == (look.seen, look.is_whole)
+
+
+async def test_a_first_look_that_breaks_off_has_begun(polling: Polling, end: GitHubEnd) -> None:
+    """Where GitHub is away when it is turned on, what changes until it is back is found."""
+    await end.control.plan(refused(500, method="GET", path=f"{end.repository}$"))
+    assert "" != (await polling.look(end.repository)).problem
+    await end.control.open_issue(end.repository, "102", title="Crash")
+    polling.store._offset += timedelta(hours=1)
+    look = await polling.look(end.repository)
+    polling.store._offset -= timedelta(hours=1)
+    assert (True, True) == (look.admitted > 0, look.is_whole)
 
 
 async def test_a_look_is_bounded_and_goes_on(

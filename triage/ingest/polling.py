@@ -110,11 +110,12 @@ class Polling:
         return asyncio.get_running_loop().time() < self._resting.get(repository, 0.0)
 
     async def _look(self, look: Look, since: datetime | None) -> None:
-        found = await self.tracker.repository(look.repository)
         cursor = Cursor(
             self.store, tenant=DEFAULT_TENANT, source=SOURCE, repository=look.repository
         )
+        # Before anybody is asked: a first look that breaks off has begun all the same.
         first = begin = await cursor.position(since) - OVERLAP
+        found = await self.tracker.repository(look.repository)
         following: Mapping[str, str] | None = None
         for number in range(1, MOST_PAGES + 1):
             listed = Listed(by="updated", oldest_first=True, only_open=True, since=begin)
