@@ -99,6 +99,18 @@ class PostgresServer:
             )
         _wait_until_ready(self._process, folder)
 
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Let it answer nothing, and keep every connection, as a machine that hangs does."""
+        everybody = [self.pid, *_children_of(self.pid)]
+        for pid in everybody:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in everybody:
+                os.kill(pid, signal.SIGCONT)
+
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it: at once, without waiting for who is still connected.
 
@@ -113,6 +125,11 @@ class PostgresServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait(timeout=10)
+
+
+def _children_of(pid: int) -> list[int]:
+    """Return its children; for Linux."""
+    return [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _places() -> Iterator[Path]:

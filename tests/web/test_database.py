@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import httpx2
 import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from tests.web.hooks import Hook, an_event, encoded, headers_for
+from tests.cli.conftest import NOWHERE
+from tests.postgres_server import opened_server
+from tests.web.hooks import Hook, an_event, encoded, headers_for, hook_settings, serving
 from triage.storage.engine import Store
+from triage.storage.errors import StorageUnavailable
+from triage.web.in_time import in_time
 
 
 @asynccontextmanager
@@ -71,6 +77,42 @@ async def _changed(hook: Hook) -> httpx2.Response:
     while (answer := await hook.get("/readyz")).status_code == 200:
         assert time.monotonic() < deadline
     return answer
+
+
+async def test_a_driver_that_waits_on_holds_up_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is cut off and does not end is left behind: the sender is told in time."""
+    monkeypatch.setattr("triage.web.in_time.ANSWER_SECONDS", 0.05)
+    back = asyncio.Event()
+
+    async def stuck() -> None:
+        while not back.is_set():
+            with suppress(asyncio.CancelledError):
+                await back.wait()
+
+    async with asyncio.timeout(10):
+        with pytest.raises(StorageUnavailable):
+            await in_time(stuck())
+    back.set()
+
+
+@pytest.mark.long
+async def test_a_server_that_stands_still_is_503_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on the connection that was open before, whose driver asks it to stop first."""
+    monkeypatch.setenv("TEMPORAL_ADDRESS", NOWHERE)
+    with opened_server() as server:
+        async with serving(hook_settings(tmp_path, server.url)) as hook:
+            assert 202 == (await hook.send(an_event())).status_code
+            began = time.monotonic()
+            with server.standing_still():
+                answers = await asyncio.gather(
+                    *(hook.send(an_event(number=n)) for n in range(2, 7))
+                )
+                took = time.monotonic() - began
+            assert {503} == {answer.status_code for answer in answers}
+            assert took < 3
+            assert 202 == (await hook.send(an_event(number=9))).status_code
 
 
 async def test_ready_says_what_can_be_done(light_hook: Hook) -> None:

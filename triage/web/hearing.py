@@ -19,6 +19,7 @@ from triage.storage.commands import Command, Commands
 from triage.storage.errors import StorageError
 from triage.web.comments import CommentEvent, Order, is_by_machine, order_in, parse_comment_event
 from triage.web.flood import Flood
+from triage.web.in_time import in_time
 from triage.web.payload import PayloadError
 from triage.web.replies import DATABASE_PAUSE_SECONDS, Received, Reply, ignored, refused, told
 from triage.web.requests import subject_of
@@ -81,7 +82,7 @@ class Hearing:
             body_digest=digest_of_bytes(received.body),
         )
         try:
-            answer = await self._admit(delivery, event, subject, order)
+            answer = await in_time(self._admit(delivery, event, subject, order))
         except StorageError:
             _log.exception("a comment could not be recorded")
             return refused(503, "database", retry_after=DATABASE_PAUSE_SECONDS)

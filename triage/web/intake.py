@@ -19,6 +19,7 @@ from triage.storage.admission import Admission, Answer, Delivery, Meaning, Subje
 from triage.storage.errors import StorageError
 from triage.web.flood import Flood
 from triage.web.hearing import ISSUE_COMMENT, Hearing
+from triage.web.in_time import in_time
 from triage.web.payload import WITHDRAWN, IssueEvent, PayloadError, parse_event
 from triage.web.replies import DATABASE_PAUSE_SECONDS, Received, Reply, ignored, refused, told
 from triage.web.requests import UnusableError, content_of, subject_of
@@ -88,7 +89,7 @@ class Intake:
             body_digest=digest_of_bytes(received.body),
         )
         try:
-            answer = await self._admit(delivery, event, subject)
+            answer = await in_time(self._admit(delivery, event, subject))
         except StorageError:
             _log.exception("a delivery could not be recorded")
             return refused(503, "database", retry_after=DATABASE_PAUSE_SECONDS)
