@@ -151,8 +151,8 @@ class Crowd:
 class Moving(Crowd):
     """A list in which the first issue moves to the end once it was shown."""
 
-    def __init__(self) -> None:
-        super().__init__(*(LONG_AGO + timedelta(days=day) for day in (1, 2, 3)))
+    def __init__(self, apart: timedelta = timedelta(days=1)) -> None:
+        super().__init__(*(LONG_AGO + apart * number for number in range(3)))
         self.shown: list[str] = []
 
     async def issue_page(
@@ -161,7 +161,7 @@ class Moving(Crowd):
         """See `ListsIssues`."""
         answer = await super().issue_page(repository, listed, page)
         self.shown += [issue.number for issue in answer.issues]
-        if self.shown == ["1"]:
+        if self.shown == ["1"] * (1 + (self.at[1] == self.at[2])):
             self.at[1] = LONG_AGO + timedelta(days=9)
         return answer
 
@@ -174,6 +174,14 @@ def _listed(number: str, at: datetime) -> ListedIssue:
 async def test_what_moves_meanwhile_hides_nothing(polling: Polling) -> None:
     """An issue that is changed between two pages moves others up: none of them is skipped."""
     moving = Moving()
+    look = await replace(polling, tracker=moving).look("acme/moving", LONG_AGO)
+    assert {"1", "2", "3"} == set(moving.shown)
+    assert (3, True) == (look.admitted, look.is_whole)
+
+
+async def test_what_leaves_a_crowd_hides_nothing(polling: Polling) -> None:
+    """The pages of one moment are numbered: one that is changed meanwhile moves the others up."""
+    moving = Moving(timedelta(0))
     look = await replace(polling, tracker=moving).look("acme/moving", LONG_AGO)
     assert {"1", "2", "3"} == set(moving.shown)
     assert (3, True) == (look.admitted, look.is_whole)

@@ -28,7 +28,7 @@ OVERLAP: Final = timedelta(minutes=2)
 """How far a look goes back behind the last one: clocks differ, and a list may lag."""
 MAX_PAGES: Final = 10
 """Of one repository in one look; the next one goes on from there."""
-MOST_PAGES: Final = 100
+MOST_PAGES: Final = 200
 """Of a look that does not get past one moment, since by time no other one can go on inside it."""
 CROWDED: Final = "more was changed in one moment than a look can see; what is left is skipped"
 PAGE_PAUSE_SECONDS: Final = 1.0
@@ -55,6 +55,36 @@ class Look:
     is_whole: bool = False
     problem: str = ""
     retry_after_seconds: float = 0.0
+
+
+class _Moment:
+    """One moment with more changes than a page holds, so that its pages are read by number.
+
+    What is changed meanwhile leaves it, and others move up to a page that was read already. So it
+    is read again until nothing new is met.
+
+    Attributes:
+        following: gets the page to read next; None for the first one.
+    """
+
+    def __init__(self) -> None:
+        self._met: set[str] = set()
+        self._is_new = False
+        self.following: Mapping[str, str] | None = None
+
+    def is_over(self, page: IssuePage, begin: datetime, *, by_number: bool) -> bool:
+        """Take a page in, and tell whether the moment `begin` was seen as a whole."""
+        numbers = {issue.number for issue in page.issues}
+        self._is_new |= not numbers <= self._met
+        self._met |= numbers
+        moved = page.seen_to is None or page.seen_to > begin
+        if page.following is not None and not moved:
+            self.following = page.following
+            return False
+        if not by_number or not self._is_new:
+            return True
+        self._is_new, self.following = False, None
+        return False
 
 
 @dataclass(kw_only=True)
@@ -117,18 +147,21 @@ class Polling:
         first = begin = await cursor.position(since) - OVERLAP
         found = await self.tracker.repository(look.repository)
         following: Mapping[str, str] | None = None
+        moment = _Moment()
         for number in range(1, MOST_PAGES + 1):
             listed = Listed(by="updated", oldest_first=True, only_open=True, since=begin)
             page = await self.tracker.issue_page(look.repository, listed, following)
             for issue in page.issues:
                 await self._admit(look, found, issue)
-            look.is_whole = page.following is None or page.seen_to is None
-            await _keep(cursor, page, whole=look.is_whole)
-            if look.is_whole or page.seen_to is None:
-                return
-            # By time, not by page: what is changed meanwhile moves to the end, and others up.
-            moved = page.seen_to > begin
-            following, begin = (None, page.seen_to) if moved else (page.following, begin)
+            if moment.is_over(page, begin, by_number=following is not None):
+                look.is_whole = page.following is None or page.seen_to is None
+                await _keep(cursor, page, whole=look.is_whole)
+                if look.is_whole or page.seen_to is None:
+                    return
+                # By time, not by page: what is changed meanwhile moves to the end, and others up.
+                following, begin, moment = None, page.seen_to, _Moment()
+            else:
+                following = moment.following
             if number >= MAX_PAGES and begin > first:
                 return
             await asyncio.sleep(self.page_pause_seconds)
