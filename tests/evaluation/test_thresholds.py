@@ -67,6 +67,7 @@ def test_a_file_holds_both_tables(tmp_path: Path) -> None:
         "[thresholds]\nmin = 1",
         "[thresholds.mean]\nright = 1",
         "[thresholds.min]\nright = true",
+        "[thresholds.max]\ntokens = 1" + "0" * 400,
         "no TOML",
         "a = " + "[" * 5_000,
         None,

@@ -13,7 +13,7 @@ from triage.cli.running import run
 from triage.cli.stores import look_into_store, must_exist, open_store, place
 from triage.contracts.base import ContractError
 from triage.learning.report import heaviest
-from triage.models.learned_weights import Weights, read_weights
+from triage.models.learned_weights import Weights, read_weights, read_written
 from triage.settings import load_settings
 from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore
 
@@ -100,7 +100,7 @@ def _weights_of(name: str) -> Weights:
 def _read(file: Path) -> Weights:
     data = read_bytes(file)
     try:
-        return read_weights(data)
+        return read_written(data)
     except ContractError as error:
         raise InputError(f"{file}: {error}", NO_WEIGHTS) from None
 

@@ -121,7 +121,7 @@ def _threshold(metric: str, number: Any, *, is_minimum: bool) -> Threshold:  # n
         )
     try:
         bound = math.nan if isinstance(number, bool) else float(number)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         bound = math.nan
     is_rate = name not in MEANS
     if not math.isfinite(bound) or bound < 0 or (is_rate and bound > 1):

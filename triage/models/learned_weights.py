@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from triage.contracts.base import Contract, ContractError, explain
-from triage.contracts.canonical import canonical_json, digest_of_bytes
+from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json
 from triage.models.learned_text import Block
 
 MAX_WEIGHTS_BYTES: Final = 16_777_216
@@ -113,3 +113,15 @@ def read_weights(data: bytes) -> Weights:
         return Weights.model_validate_json(data)
     except ValidationError as error:
         raise ContractError(explain(error, "weights", Weights, Layer)) from None
+
+
+def read_written(data: bytes) -> Weights:
+    """Read weights out of a file, which people look at and may have changed.
+
+    Raises:
+        ContractError: as `read_weights`, or a key stands there twice, so that what was looked at
+            may not be what counts.
+    """
+    weights = read_weights(data)
+    parse_json(data, "weights")
+    return weights

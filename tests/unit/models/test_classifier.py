@@ -14,7 +14,7 @@ from triage.contracts.base import ContractError
 from triage.models import learned_weights
 from triage.models.classifier import Classifier
 from triage.models.learned_text import BODY_CHARS, Block, read_issue
-from triage.models.learned_weights import Weights, read_weights
+from triage.models.learned_weights import Weights, read_weights, read_written
 
 HOSTILE = [
     "a" * 1_048_000,
@@ -182,6 +182,15 @@ def test_what_is_no_json_or_too_large_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(learned_weights, "MAX_WEIGHTS_BYTES", 10)
     with pytest.raises(ContractError, match="more than 10 bytes"):
         read_weights(b" " * 11)
+
+
+def test_a_file_in_which_a_key_stands_twice_is_refused() -> None:
+    """Who looks at the file sees the first, and the last would be what counts."""
+    body = _read().body()
+    assert _read() == read_written(body)
+    twice = body.replace(b'"temperature":', b'"temperature":0.01,"temperature":', 1)
+    with pytest.raises(ContractError, match="the same key twice"):
+        read_written(twice)
 
 
 def test_weights_have_one_written_form() -> None:
