@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 from sqlite3 import Error
@@ -41,8 +40,7 @@ def prepare_file(path: Path) -> None:
             raise StorageMisconfigured(f"SQLite {path}: is no regular file: name another")
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         _make(Path(os.path.realpath(path)))
-        if stat.S_IMODE(path.stat().st_mode) != _PRIVATE:
-            _close_to_others(path)
+        _close_to_others(path)
         if not os.access(path, os.R_OK | os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
@@ -59,7 +57,8 @@ def _make(path: Path) -> None:
 
 
 def _close_to_others(path: Path) -> None:
-    # Somebody else's file is shared with us on purpose.
+    # Somebody else's file is shared with us on purpose. One that is private already is touched, too:
+    # one of a container's image becomes the container's own, under which it is known from then on.
     with suppress(PermissionError):
         path.chmod(_PRIVATE)
 
