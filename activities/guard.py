@@ -3,6 +3,9 @@
 Why it exists: an exception's text may hold a request body, a header or a secret, and Temporal
 keeps it in the history for as long as the namespace keeps anything.
 
+What calls itself an exit is one, too: a tool or a tracker of an extension has no say in how the
+worker ends.
+
 A local activity is held to its deadline here, too: the SDK's own timer for it (temporalio 1.35.0)
 outlives an attempt that fails, and would end a later one.
 """
@@ -81,6 +84,6 @@ class _Guarded(ActivityInboundInterceptor):
             raise ApplicationError(message, type=kind) from None
         except (FailureError, StorageError):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, only its name goes on
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, only its name goes on
             name = type(error).__name__
             raise ApplicationError(f"the activity failed: {name}", type=name) from None

@@ -20,7 +20,7 @@ from triage.contracts.failures import FailureClass
 class Body(ActivityInboundInterceptor):
     """An activity that takes a tenth of a second, or raises what a library may."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 - the SDK's signature
@@ -55,6 +55,13 @@ async def test_a_local_activity_is_held_to_its_deadline(
     with pytest.raises(ApplicationError) as caught:
         await _run(Body(), is_local=is_local)
     assert (type_, False) == (caught.value.type, caught.value.non_retryable)
+
+
+async def test_an_exit_is_told_by_its_name() -> None:
+    """Code that is not ours ends no worker, and its last words go nowhere."""
+    with pytest.raises(ApplicationError) as caught:
+        await _run(Body(SystemExit("secret host")), is_local=False)
+    assert ("SystemExit", False) == (caught.value.type, "secret" in str(caught.value))
 
 
 @pytest.mark.parametrize("is_local", [True, False])
