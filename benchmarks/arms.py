@@ -3,7 +3,8 @@
 Another framework is measured beside the floor by an arm of its own: ``--peer MODULE:NAME`` names
 a function that is called with a `Plan` and a folder and gives, as an asynchronous context manager,
 an object with the members of `Arm`. Its module and what that needs are installed by whoever asks
-for it; nothing of the kind is a dependency here.
+for it; nothing of the kind is a dependency here. `benchmarks/peers` has some, which
+`make bench-peers` installs apart and plays.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from compileall import compile_dir
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 from benchmarks.arms import FLOOR_AGAIN, Arm, FloorArm, ProductArm
 from benchmarks.cold_start import measure_cold_starts
 from benchmarks.measure import measure
+from benchmarks.peers.loading import find_peer
 from benchmarks.plan import A, Plan, Shape, W, long_run
 from benchmarks.replay import measure_replay
 from benchmarks.results import Results, environment
@@ -28,6 +28,7 @@ async def play(plan: Plan, command: str) -> Results:
     """Measure everything that a plan names.
 
     Raises:
+        NoPeer: a peer cannot be played; that is found before anything runs.
         WrongEnd: a run did not end as it should, so what it cost says nothing.
         EmbeddedError: a server or a worker did not start.
     """
@@ -74,9 +75,7 @@ async def _arms(plan: Plan, folder: Path, *, again: bool = True) -> AsyncIterato
             arms.append(FloorArm(stack, FLOOR_AGAIN))
         arms.append(ProductArm(await enter(product_stack(plan, folder / "product"))))
         for number, name in enumerate(plan.peers):
-            module, _, member = name.partition(":")
-            opened = getattr(import_module(module), member)
-            arms.append(await enter(opened(plan, folder / f"peer-{number}")))
+            arms.append(await enter(find_peer(name)(plan, folder / f"peer-{number}")))
         yield arms
 
 

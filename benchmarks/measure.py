@@ -11,7 +11,7 @@ from typing import Final
 
 from temporalio.api.history.v1 import HistoryEvent
 
-from benchmarks.arms import FLOOR, FLOOR_AGAIN, Arm, Handle
+from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT, Arm, Handle
 from benchmarks.counters import PUBLISHED_SECONDS, read_actions
 from benchmarks.load import Load
 from benchmarks.plan import Plan, Shape
@@ -64,12 +64,18 @@ class Measurement:
     windows: tuple[Window, ...]
     counted: dict[str, Counted] = field(default_factory=dict)
 
-    def spread(self, arm: str, part: str) -> Spread | None:
-        """Return an arm's CPU time for a run against the floor's; None for what it has not."""
+    def spread(self, arm: str, part: str, against: str = FLOOR) -> Spread | None:
+        """Return an arm's CPU time for a run against another's; None for what it has not."""
         mine = [window.cpu_seconds[arm].get(part, 0.0) for window in self.windows]
-        base = [window.cpu_seconds[FLOOR].get(part, 0.0) for window in self.windows]
+        base = [window.cpu_seconds[against].get(part, 0.0) for window in self.windows]
         found = ratios(mine, base)
         return Spread.of(found) if any(mine) and found else None
+
+    def against_peers(self) -> dict[str, Spread]:
+        """Return the product's CPU time for a run against that of each peer, by its name."""
+        peers = [arm for arm in self.arms if arm not in (FLOOR, FLOOR_AGAIN, PRODUCT)]
+        found = {peer: self.spread(PRODUCT, TOTAL, peer) for peer in peers}
+        return {peer: spread for peer, spread in found.items() if spread}
 
     def milliseconds(self, arm: str, part: str) -> float:
         """Return an arm's CPU time for a run on this machine: the middle of all windows."""

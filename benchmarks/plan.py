@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 ARMS: Final = ("W", "A", "steps", "waiting", "replay", "embedded", "cold")
+_PEER_HELP: Final = "another arm, see arms.py; `make bench-peers` has some"
 QUICK_ARMS: Final = ("W", "A", "replay", "cold")
 
 
@@ -113,7 +114,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         help="runs that wait at a time (100; try 2000, 10000)",
     )
     add("--kill", action="store_true", help="kill the worker when half of them are approved")
-    add("--peer", action="append", default=[], help="MODULE:NAME of another arm, see arms.py")
+    add("--peer", type=_peer, action="append", default=[], metavar="MODULE:NAME", help=_PEER_HELP)
     add("--format", choices=("table", "json"), default="table")
     add("--output", type=Path, help="also write table and JSON to this path, .txt and .json")
 
@@ -156,6 +157,13 @@ def _setting(text: str) -> tuple[str, str]:
     if not equals:
         raise argparse.ArgumentTypeError("is not NAME=VALUE")
     return name, value
+
+
+def _peer(text: str) -> str:
+    module, _, member = text.partition(":")
+    if not (module and member):
+        raise argparse.ArgumentTypeError("is not MODULE:NAME")
+    return text
 
 
 def as_settings(plan: Plan) -> dict[str, Any]:

@@ -55,6 +55,9 @@ def _measurement(found: Measurement) -> Iterator[str]:
             [arm, *cells, f"{counted.events:g}", f"{counted.actions:.2f}", f"{counted.bytes:,.0f}"]
         )
     yield from table(rows)
+    if against := found.against_peers():
+        ratios = (f"{name} {spread}" for name, spread in against.items())
+        yield f"{PRODUCT}, total, against: {', '.join(ratios)}"
 
 
 def _kinds(found: Measurement) -> Iterator[str]:

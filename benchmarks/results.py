@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.arms import FLOOR_AGAIN
 from benchmarks.cold_start import ColdStart
 from benchmarks.measure import TOTAL, Measurement
+from benchmarks.peers.loading import peer_versions
 from benchmarks.plan import Plan
 from benchmarks.replay import Speed
 from benchmarks.stats import Spread, counts
@@ -84,7 +85,8 @@ def _measurement(found: Measurement) -> dict[str, Any]:
         }
         for arm in found.arms
     }
-    return {**asdict(found), "ratios": ratios}
+    against = {peer: asdict(spread) for peer, spread in found.against_peers().items()}
+    return {**asdict(found), "ratios": ratios, "product_against": against}
 
 
 def _speed(title: str, speed: Speed) -> dict[str, Any]:
@@ -93,7 +95,12 @@ def _speed(title: str, speed: Speed) -> dict[str, Any]:
 
 
 def environment(plan: Plan, command: str) -> dict[str, str]:
-    """Say on what, with which versions and with which switches a measurement is made."""
+    """Say on what, with which versions and with which switches a measurement is made.
+
+    Raises:
+        NoPeer: a peer is not there, or what it needs is not installed.
+    """
+    peers = {"peers": ", ".join(map(peer_versions, plan.peers))} if plan.peers else {}
     temporal = subprocess.run(  # noqa: S603 - the program of our own package
         [temporal_program(), "--version"], capture_output=True, text=True, check=True
     )
@@ -106,6 +113,7 @@ def environment(plan: Plan, command: str) -> dict[str, str]:
         "machine": f"{os.cpu_count()} processors, {platform.machine()}, {platform.system()}",
         "load": " ".join(f"{load:.1f}" for load in os.getloadavg()),
         "switches": _switches(plan),
+        **peers,
     }
 
 

@@ -77,7 +77,16 @@ class Stack:
 @asynccontextmanager
 async def floor_stack(plan: Plan, folder: Path) -> AsyncIterator[Stack]:
     """Run a floor: a server and the floor's worker."""
-    async with _stack(plan, folder, "benchmarks.floor_worker", None) as stack:
+    async with peer_stack(plan, folder, "benchmarks.floor_worker", {}) as stack:
+        yield stack
+
+
+@asynccontextmanager
+async def peer_stack(
+    plan: Plan, folder: Path, program: str, variables: Mapping[str, str]
+) -> AsyncIterator[Stack]:
+    """Run a peer: a server and one worker of its own, which gets some variables more."""
+    async with _stack(plan, folder, program, variables=variables) as stack:
         await stack.start_workers(FLOOR_ROLES)
         try:
             yield stack
@@ -109,7 +118,11 @@ async def product_stack(plan: Plan, folder: Path) -> AsyncIterator[Stack]:
 
 @asynccontextmanager
 async def _stack(
-    plan: Plan, folder: Path, program: str, database_url: str | None
+    plan: Plan,
+    folder: Path,
+    program: str,
+    database_url: str | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Stack]:
     log = folder / "server.log"
     options = ServerOptions(db_filename=None if plan.in_memory else folder / "temporal.db", log=log)
@@ -130,6 +143,7 @@ async def _stack(
                 "PYTHONPATH": str(_ROOT),
                 # Without byte code on disk, the sandbox compiles the floor's module for every run.
                 "PYTHONDONTWRITEBYTECODE": "",
+                **(variables or {}),
             },
         )
 

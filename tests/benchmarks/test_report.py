@@ -44,6 +44,20 @@ def test_each_arm_stands_against_the_floor_s_same_window() -> None:
     assert "It counts" in text
 
 
+def test_the_product_stands_against_each_peer() -> None:
+    """A peer has a row beside the floor, and the product a ratio to it by the same windows."""
+    windows = [a_window(product=product) for product in (1.0, 1.5, 1.2)]
+    for window in windows:
+        window.cpu_seconds["peer"] = {"worker": 0.05, "server": 0.03, TOTAL: 0.08}
+    arms = (FLOOR, FLOOR_AGAIN, PRODUCT, "peer")
+    found = Measurement("W", arms, tuple(windows), dict.fromkeys(arms, COUNTED))
+    results = Results({}, [found])
+    lines = {line.split("  ")[0]: line for line in as_text(results).splitlines()}
+    assert "2.00 (2.00..2.00)" in lines["peer"]
+    assert "product, total, against: peer 0.60 (0.50..0.75)" in lines
+    assert 0.6 == results.as_json()["measurements"][0]["product_against"]["peer"]["median"]
+
+
 def test_what_the_floor_does_not_have_is_shown_as_time() -> None:
     """A database of the product's own has no ratio; it is part of the total all the same."""
     found = a_measurement(a_window())

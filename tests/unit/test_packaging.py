@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 LOCKS = (
     "requirements.lock",
     "requirements-llm.lock",
+    "requirements-peers.lock",
     "requirements-runtime.lock",
     "requirements-uv.txt",
 )
@@ -53,6 +54,13 @@ def test_the_runtime_lock_is_part_of_the_lock() -> None:
     assert _pins("requirements-runtime.lock").items() <= _pins("requirements.lock").items()
 
 
+def test_peers_are_measured_beside_the_releases_that_are_tested() -> None:
+    """Both locks are installed into one environment, so no pin of one contradicts the other's."""
+    tested = _pins("requirements.lock")
+    other = {name: pin for name, pin in _pins("requirements-peers.lock").items() if name in tested}
+    assert {name: tested[name] for name in other} == other
+
+
 @pytest.mark.parametrize(
     ("lock", "wanted"),
     [
@@ -60,8 +68,9 @@ def test_the_runtime_lock_is_part_of_the_lock() -> None:
         ("requirements.lock", PROJECT["project"]["optional-dependencies"]["dev"]),
         ("requirements.lock", PROJECT["build-system"]["requires"]),
         ("requirements-llm.lock", PROJECT["dependency-groups"]["local-model"]),
+        ("requirements-peers.lock", PROJECT["dependency-groups"]["peers"]),
     ],
-    ids=["runtime", "dev", "build", "local model"],
+    ids=["runtime", "dev", "build", "local model", "peers"],
 )
 def test_the_lock_follows_the_project(lock: str, wanted: list[str]) -> None:
     """A dependency that was added or raised without `make lock` is seen."""
