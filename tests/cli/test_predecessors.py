@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 import base64
 import itertools
 import json
+from datetime import UTC, datetime
 
 import pytest
 
