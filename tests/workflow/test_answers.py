@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 from temporalio.client import Client
 
 from tests.fakes.faults import refused
@@ -16,6 +17,8 @@ from tests.workflow.world import World
 from triage.connection import ServerUnreachable
 from triage.contracts.approval import Verdict
 from triage.contracts.response import Status
+from triage.storage.outbox import Outbox
+from triage.storage.schema import requests
 from triage.web.flood import Flood
 
 
@@ -122,4 +125,24 @@ async def test_a_comment_of_the_question_s_own_second_may_be_older_than_it(desk:
     await desk.says(subject, pending, said_at=asked)
     assert "early" == await desk.became(subject)
     await desk.says(subject, pending, said_at=asked + timedelta(seconds=1))
+    assert Status.COMPLETED is (await run.response()).status
+
+
+async def test_an_answer_waits_until_it_is_known_which_run_has_the_text(desk: Desk) -> None:
+    """A process that died after it started the run left no name of it: that is no refusal."""
+    run, pending, subject = await desk.waiting()
+    async with desk.world.services.store.write() as connection:
+        mine = requests.c.subject_key == subject.key
+        unrecorded = {"state": "accepted", "workflow_id": None, "next_attempt_at": None}
+        await connection.execute(update(requests).where(mine).values(**unrecorded))
+    await desk.says(subject, pending)
+    assert "waiting" == await desk.became(subject)
+    store = desk.world.services.store
+    held = await Outbox(store).take()
+    assert held is not None
+    await Outbox(store).started(held, run.id, None)
+    store._offset += timedelta(minutes=1)
+    await desk.answering.carry_all()
+    store._offset -= timedelta(minutes=1)
+    assert "accepted" == await desk.became(subject)
     assert Status.COMPLETED is (await run.response()).status

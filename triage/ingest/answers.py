@@ -226,6 +226,9 @@ def _run_of(held: HeldCommand) -> str:
     """Return the run that it was sent to, or the one that the issue's newest text started."""
     if held.sent_to is None and held.age > MAX_AGE:
         raise NotCountedError("old")
+    if held.sent_to is None and held.is_starting:
+        # Whoever started the run that asks may have died before that was recorded.
+        raise LaterError("starting")
     if (workflow_id := held.sent_to or held.workflow_id) is None:
         raise NotCountedError("no_run")
     return workflow_id

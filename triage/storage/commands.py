@@ -77,6 +77,8 @@ class HeldCommand:
         number: on which issue.
         workflow_id: the run that has the issue's newest text; None if none has.
         sent_to: the run that it was sent to by an attempt whose outcome nobody here learned.
+        is_starting: whether a text of the issue was sent to the server, and nobody here knows yet
+            which run has it.
         age: how old the comment is.
     """
 
@@ -87,6 +89,7 @@ class HeldCommand:
     number: str
     workflow_id: str | None
     sent_to: str | None
+    is_starting: bool
     age: timedelta
     person_id: str
     login: str
@@ -158,13 +161,16 @@ class Commands:
     async def _held(
         self, connection: AsyncConnection, found: RowMapping, now: datetime
     ) -> HeldCommand:
-        run = await first_row(connection, _run_of(found["subject_key"]))
+        subject = found["subject_key"]
+        run = await first_row(connection, _run_of(subject))
+        starting = await first_row(connection, _starting(subject))
         return HeldCommand(
             **{name: found[name] for name in _SAID},
             verdict=Verdict(found["verdict"]),
             attempts=found["attempts"] + 1,
             workflow_id=None if run is None else run["workflow_id"],
             sent_to=found["workflow_id"],
+            is_starting=starting is not None,
             age=now - found["said_at"],
         )
 
@@ -271,3 +277,9 @@ def _run_of(subject_key: str) -> Any:  # noqa: ANN401 - a query of any rows
         .order_by(r.version.desc())
         .limit(1)
     )
+
+
+def _starting(subject_key: str) -> Any:  # noqa: ANN401 - a query of any rows
+    r = requests.c
+    tried = (r.subject_key == subject_key, r.state == "accepted", r.attempts > 0)
+    return select(r.request_key).where(*tried).limit(1)
