@@ -79,7 +79,9 @@ class OpenedFile:
 
     def note_beside(self) -> None:
         """Take the log and its index as they are; some connection has to keep them from now on."""
-        names = (f"{self._path}{end}" for end in _BESIDE)
+        # They stand beside the file itself, wherever a link to it does.
+        place = os.path.realpath(self._path)
+        names = (f"{place}{end}" for end in _BESIDE)
         self._beside = tuple((name, _identity(name)) for name in names)
 
     def check(self) -> None:

@@ -212,6 +212,19 @@ async def test_nobody_works_beside_a_log_that_left_its_place(store: Store, end: 
     assert ["before"] == await _names(store)
 
 
+async def test_a_link_to_the_file_is_the_file(tmp_path: Path) -> None:
+    """What stands beside it is looked for beside the file, and its loss is seen there."""
+    real, link = tmp_path / "real", tmp_path / "link.db"
+    real.mkdir()
+    link.symlink_to(real / "triage.db")
+    linked = await Store.open(f"sqlite:///{link}")
+    assert {"triage.db", "triage.db-wal", "triage.db-shm"} == {p.name for p in real.iterdir()}
+    (real / "triage.db-wal").rename(tmp_path / "away")
+    with pytest.raises(StorageUnavailable, match="-wal or -shm"):
+        await _names(linked)
+    await linked.close()
+
+
 def _put_back(place: Path) -> None:
     """Move a file to where it was, if nobody has made another one there."""
     assert not place.exists()
