@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
@@ -47,6 +48,8 @@ class DirectEngine:
         set_up_connections(self._engine, busy_seconds)
         self._busy_seconds = busy_seconds
         self._keeper: sqlite3.Connection | None = None
+        # Those of the loop are everybody's: a name server that does not answer holds all of them.
+        self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="sqlite")
         # The pool would block the loop when it is empty, and so whoever could fill it.
         self._free = asyncio.Semaphore(CONNECTIONS)
 
@@ -57,7 +60,8 @@ class DirectEngine:
 
     async def dispose(self) -> None:
         """Close every connection."""
-        await in_thread(self._dispose)
+        await in_thread(self._threads, self._dispose)
+        self._threads.shutdown(wait=False)
 
     def _dispose(self) -> None:
         self._engine.dispose()
@@ -66,7 +70,7 @@ class DirectEngine:
 
     async def keep(self) -> None:
         """Hold the log beside the file open: nobody else removes it then, but by mistake."""
-        await in_thread(self._keep)
+        await in_thread(self._threads, self._keep)
         self._file.note_beside()
 
     def _keep(self) -> None:
@@ -90,7 +94,7 @@ class DirectEngine:
             return self._engine.connect()
         made: list[Connection] = []
         try:
-            await in_thread(lambda: made.append(self._engine.connect()))
+            await in_thread(self._threads, lambda: made.append(self._engine.connect()))
         except BaseException:
             for connection in made:
                 connection.close()
@@ -117,24 +121,25 @@ class DirectEngine:
                 if at_once:
                     begin()
                 else:
-                    await in_thread(begin)
+                    await in_thread(self._threads, begin)
                 try:
                     self._check(connection)
-                    yield cast("AsyncConnection", DirectConnection(connection))
+                    yield cast("AsyncConnection", DirectConnection(connection, self._threads))
                 except BaseException:
                     connection.rollback()
                     raise
                 if how is None:
                     commit()
                 else:
-                    await in_thread(commit)
+                    await in_thread(self._threads, commit)
 
 
 class DirectConnection:
     """The part of `AsyncConnection` that the store uses."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, threads: Executor) -> None:
         self.sync_connection = connection
+        self._threads = threads
 
     @property
     def dialect(self) -> Dialect:
@@ -157,7 +162,7 @@ class DirectConnection:
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Let plain code use the connection, in a thread, for it may take long."""
-        return await in_thread(lambda: work(self.sync_connection, *args, **kwargs))
+        return await in_thread(self._threads, lambda: work(self.sync_connection, *args, **kwargs))
 
     @asynccontextmanager
     async def stream(self, *arguments: Any, **options: Any) -> AsyncIterator[_Rows]:  # noqa: ANN401 - likewise
@@ -183,12 +188,12 @@ class _Rows:
             await asyncio.sleep(0)
 
 
-async def in_thread(work: Callable[[], T]) -> T:
-    """Run what may wait in a thread, and see it to its end even when this task is cancelled.
+async def in_thread(threads: Executor, work: Callable[[], T]) -> T:
+    """Run what may wait in one of `threads`, and see it to its end, also when cancelled meanwhile.
 
     A thread cannot be called back, and what it works on must not be used by anybody meanwhile.
     """
-    running = asyncio.get_running_loop().run_in_executor(None, work)
+    running = asyncio.get_running_loop().run_in_executor(threads, work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

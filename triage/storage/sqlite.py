@@ -57,8 +57,8 @@ def _make(path: Path) -> None:
 
 
 def _close_to_others(path: Path) -> None:
-    # Somebody else's file is shared with us on purpose. One that is private already is touched as
-    # well: one of a container's image becomes the container's own, under which it is known then.
+    # Somebody else's file is shared with us on purpose. One that is private already is touched,
+    # too: one of a container's image becomes the container's own, as which it is known from then.
     with suppress(PermissionError):
         path.chmod(_PRIVATE)
 

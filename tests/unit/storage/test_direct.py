@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -95,6 +96,23 @@ async def test_an_opening_that_is_cancelled_leaves_no_connection_behind(store: S
     assert reading.cancelled()
     assert 0 == cast("QueuePool", engine.pool).checkedout()
     assert [] == await _names(store)
+
+
+async def test_threads_that_others_wait_in_hold_up_nothing(store: Store) -> None:
+    """A name server that does not answer takes all threads of the loop, and a commit needs none."""
+    over = threading.Event()
+    loop = asyncio.get_running_loop()
+    hung = [loop.run_in_executor(None, over.wait) for _ in range(64)]
+    # A wait for a thread cannot be cancelled, so a failing test would never end.
+    at_last = loop.call_later(8, over.set)
+    try:
+        async with asyncio.timeout(4):
+            await _write(store, "ours")
+            assert ["ours"] == await _names(store)
+    finally:
+        at_last.cancel()
+        over.set()
+        await asyncio.gather(*hung)
 
 
 async def test_a_cancelled_wait_leaves_no_lock_behind(store: Store) -> None:
