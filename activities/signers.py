@@ -32,7 +32,7 @@ async def why_not_signed_now(services: Services, request: WriteRequest) -> str |
     async with services.store.read() as connection:
         stands = await find_approval(connection, key, request.operation.version)
         signers = await signers_of(connection, stands) if stands else {}
-    if not any(kid for kids in signers.values() for kid in kids):
+    if not signers:
         return None
     try:
         ring = await asyncio.to_thread(services.keyring.load)
@@ -45,6 +45,6 @@ async def why_not_signed_now(services: Services, request: WriteRequest) -> str |
 
 
 def _counted(signers: Mapping[str, frozenset[str | None]], ring: Keyring) -> int:
-    """Count those of whom a key still counts, or who did not sign by one."""
-    known = {entry.kid for entry in ring.entries} | {None}
+    """Count those of whom a key still counts; who is not known to have signed by one does not."""
+    known = {entry.kid for entry in ring.entries}
     return sum(not known.isdisjoint(kids) for kids in signers.values())

@@ -236,11 +236,14 @@ async def test_what_a_retired_key_signed_before_still_counts(desk: Desk) -> None
     assert WriteOutcome.APPLIED is (await desk.writing.carry(desk.request)).outcome
 
 
-@pytest.mark.parametrize(("needed", "why"), [(1, None), (2, KEY_GONE)])
+@pytest.mark.parametrize(
+    ("needed", "other", "why"),
+    [(1, "taken-out", None), (2, "taken-out", KEY_GONE), (2, None, KEY_GONE)],
+)
 async def test_of_several_signers_enough_keys_have_to_count(
-    desk: Desk, needed: int, why: str | None
+    desk: Desk, needed: int, other: str | None, why: str | None
 ) -> None:
-    """One of two keys was taken out: that is too few where two have to sign."""
+    """One of two keys was taken out, or is not on record: too few where two have to sign."""
     services = desk.writing.services
     rules = BUILTIN_RULES.model_copy(update={"approvals_required": needed})
     desk = replace(desk, request=_under(desk.request, await services.pin_rules(rules)))
@@ -249,7 +252,7 @@ async def test_of_several_signers_enough_keys_have_to_count(
     approvals = Approvals(desk.writing.store)
     stands = await approvals.get(key, desk.request.operation.version)
     assert stands is not None
-    await approvals.note(replace(stands, approver="another"), "default", key_id="taken-out")
+    await approvals.note(replace(stands, approver="another"), "default", key_id=other)
     assert why == await why_not_signed_now(services, desk.request)
 
 
