@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ from tests.cli.test_undoing import KEY, _applied, _labels
 from triage.cli.undo_consents import CONSENT_LIFETIME
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring
+from triage.storage.approvals import ApprovalRow, Approvals
 from triage.storage.engine import Store
 from triage.trackers.local import LocalTracker
 
@@ -92,6 +94,24 @@ def test_one_person_is_one_person(several: Several) -> None:
     """However often somebody agrees, others have to."""
     assert [WAITS] * 3 == [several.told("ann") for _ in range(3)]
     assert SHOWN == _labels(several)
+
+
+@UNSIGNED
+def test_two_who_agree_at_once_do_not_wait_for_each_other(
+    several: Several, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever counts while another one does finds both, and the labels are taken off once."""
+    note = Approvals.note
+
+    async def both(approvals: Approvals, row: ApprovalRow, tenant: str) -> None:
+        await note(approvals, replace(row, approver="bob"), tenant)
+        await note(approvals, row, tenant)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Approvals, "note", both)
+        assert ("done", None) == several.told("ann")
+    assert ["vip"] == _labels(several)
+    assert 0 == several("audit", "verify").status
 
 
 @UNSIGNED

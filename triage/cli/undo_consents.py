@@ -48,14 +48,20 @@ async def count_consent(
         ring: where consents are signed, the keys that count now.
     """
     who = _person_of(ring)
-    found = await consents_to(store, decision)
-    others = {who(one) for one in found} - {None, who(decision.approver)}
-    consents = Consents(len(others) + 1, required)
-    if not consents.suffice and decision.approver not in found:
-        async with store.read() as connection:
-            until = await store.now(connection) + CONSENT_LIFETIME
-        await Approvals(store).note(replace(decision, expires_at=until), tenant)
-    return consents
+
+    async def counted() -> tuple[Consents, bool]:
+        found = await consents_to(store, decision)
+        others = {who(one) for one in found} - {None, who(decision.approver)}
+        return Consents(len(others) + 1, required), decision.approver in found
+
+    consents, is_known = await counted()
+    if consents.suffice or is_known:
+        return consents
+    async with store.read() as connection:
+        until = await store.now(connection) + CONSENT_LIFETIME
+    await Approvals(store).note(replace(decision, expires_at=until), tenant)
+    # Others may have agreed at the same moment, and each would wait for the rest.
+    return (await counted())[0]
 
 
 def _person_of(ring: Keyring | None) -> Callable[[str], str | None]:
