@@ -51,7 +51,7 @@ bench: $(STAMP) ## cost of a run against the smallest durable workflow's; BENCH_
 bench-quick: $(STAMP) ## the same for a triage, an approved write, replay and cold start: under two minutes
 	@$(BIN)/python -m benchmarks --quick $(BENCH_ARGS)
 
-bench-peers: $(PEERS_STAMP) ## the same triage by other frameworks on Temporal, in a venv of their own (50 MB more)
+bench-peers: $(PEERS_STAMP) ## the same triage by other frameworks on Temporal, in a venv of their own: 50 MB to get
 	@$(PEERS)/bin/python -m benchmarks --arms W \
 	  $(foreach peer,pydantic_ai openai_agents langgraph,--peer benchmarks.peers.$(peer):opened) $(BENCH_ARGS)
 

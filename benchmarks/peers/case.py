@@ -37,7 +37,7 @@ class Ownership(BaseModel):
 
 
 class Verdict(BaseModel):
-    """The structured answer, as strict as each framework lets it be."""
+    """The structured answer."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
