@@ -15,7 +15,8 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from triage.contracts.failures import FailureClass
-from triage.trackers.base import TrackerTimeout, TrackerUnavailable
+from triage.storage.errors import StorageUnavailable
+from triage.trackers.base import StoreUnavailable, TrackerTimeout, TrackerUnavailable
 
 Seen = TypeVar("Seen")
 
@@ -31,6 +32,8 @@ async def look(looking: Coroutine[Any, Any, Seen]) -> Seen:
     Raises:
         ApplicationError: of type ``tool_error`` or ``tool_timeout``; final from the activity's
             attempt `LOOK_ATTEMPTS` on.
+        StorageUnavailable: it is our own store that does not answer, which is waited for as long as
+            it is for anything else.
         TrackerRefused: the tracker will not show it; what that means depends on what was asked.
     """
     try:
@@ -38,6 +41,8 @@ async def look(looking: Coroutine[Any, Any, Seen]) -> Seen:
             return await looking
     except (TimeoutError, TrackerTimeout):
         _try_again(FailureClass.TOOL_TIMEOUT, "the tracker does not answer", None)
+    except StoreUnavailable as error:
+        raise StorageUnavailable(str(error)) from None
     except TrackerUnavailable as error:
         pause = error.retry_after_seconds
         _try_again(FailureClass.TOOL_ERROR, "the tracker does not work", pause)

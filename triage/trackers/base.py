@@ -51,6 +51,10 @@ class TrackerUnavailable(TrackerError):  # noqa: N818 - names the fault, as the 
         self.retry_after_seconds = retry_after_seconds
 
 
+class StoreUnavailable(TrackerUnavailable):
+    """It keeps its issues in our own store, and that one did not answer."""
+
+
 GONE_CODES: Final = frozenset({"issue_not_found", "issue_gone", "issue_transferred"})
 """The issue is not where it was."""
 PERMISSION_CODES: Final = frozenset({"unauthorized", "forbidden"})

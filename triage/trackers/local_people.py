@@ -20,6 +20,7 @@ from triage.storage.errors import StorageError
 from triage.storage.schema import tracker_issue_labels, tracker_issues
 from triage.trackers.base import (
     IssueNotFound,
+    StoreUnavailable,
     TrackedIssue,
     TrackerRefused,
     TrackerUnavailable,
@@ -213,7 +214,7 @@ class LocalIssues:
             raise TrackerUnavailable("it was cancelled", effect_possible=False) from None
         except StorageError as error:
             # Only a commit that was cut leaves it open whether anything happened.
-            raise TrackerUnavailable(str(error), effect_possible=finished) from None
+            raise StoreUnavailable(str(error), effect_possible=finished) from None
 
     @asynccontextmanager
     async def _read(self) -> AsyncIterator[AsyncConnection]:
@@ -221,7 +222,7 @@ class LocalIssues:
             async with self._store.snapshot() as connection:
                 yield connection
         except StorageError as error:
-            raise TrackerUnavailable(str(error), effect_possible=False) from None
+            raise StoreUnavailable(str(error), effect_possible=False) from None
 
 
 async def require_issue(connection: AsyncConnection, repository: str, number: str) -> RowMapping:
