@@ -24,7 +24,8 @@ from triage.settings_sources import CONFIG_VARIABLE
 
 PARTS: Final = ("worker", "server", "database")
 FLOOR_ROLES: Final = (tuple(Role),)
-_ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[1]
+"""Where a process that runs `benchmarks` finds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ async def _stack(
             connection={
                 **server.environment(),
                 CONFIG_VARIABLE: str(config),
-                "PYTHONPATH": str(_ROOT),
+                "PYTHONPATH": str(ROOT),
                 # Without byte code on disk, the sandbox compiles the floor's module for every run.
                 "PYTHONDONTWRITEBYTECODE": "",
                 **(variables or {}),

@@ -14,6 +14,7 @@ from benchmarks.peers.loading import NoPeer, find_peer, peer_versions
 from benchmarks.plan import Plan, read_plan
 
 PEERS = {
+    "benchmarks.peers.dbos": "dbos",
     "benchmarks.peers.langgraph": "langgraph.graph",
     "benchmarks.peers.openai_agents": "agents",
     "benchmarks.peers.pydantic_ai": "pydantic_ai",
