@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from tests.cli.conftest import Stack
 from tests.cli.in_process import Typed
@@ -13,6 +14,7 @@ from tests.cli.stored import in_store
 from tests.cli.test_undoing import _applied
 from triage.cli.outcomes import _only_suggested
 from triage.storage.engine import Store
+from triage.storage.schema import operations
 from triage.trackers.local import LocalTracker
 from triage.trackers.outcomes import Mark
 
@@ -54,6 +56,21 @@ def test_an_undo_shows_as_reverted(typed: Typed) -> None:
     answer = typed("outcomes", "--no-runs")
     assert (0, True) == (answer.status, "no label was accepted" in answer.out)
     assert 2 == sum(" 1 " in line for line in answer.out.splitlines() if "api" in line)
+
+
+@pytest.mark.parametrize("target", ["{}", "[]", "x"])
+def test_a_row_that_says_no_issue_is_unknown_and_hides_no_other(typed: Typed, target: str) -> None:
+    """Somebody edited the ledger: what became of that write nobody knows, nor is it undone."""
+
+    async def edits(store: Store) -> None:
+        async with store.write() as connection:
+            await connection.execute(update(operations).values(target=target))
+
+    in_store(typed.home, edits)
+    report = typed("outcomes", "--no-runs", "--format", "json").json()
+    assert ["unknown", "unknown"] == [label["became"] for label in report["labels"]]
+    undone = typed("undo", "op_1", "--as", "ann", "--yes")
+    assert (1, True) == (undone.status, "does not say where it went" in undone.err)
 
 
 def test_a_suggestion_that_was_written_is_counted_once() -> None:

@@ -16,6 +16,7 @@ from triage.cli.stores import open_store
 from triage.contracts.repositories import folded_repository
 from triage.settings import load_settings
 from triage.storage.engine import Store
+from triage.storage.operations import OperationRecord
 from triage.storage.outcome_rows import (
     added_by,
     applied_since,
@@ -27,7 +28,7 @@ from triage.trackers.abilities import CanUndo, LabelEvent
 from triage.trackers.base import IssueNotFound, Tracker, TrackerError, label_key
 from triage.trackers.factory import open_trackers
 from triage.trackers.outcomes import NOT_KNOWN, Became, Mark, Outcome, component_of, outcome_of
-from triage.trackers.undo_plan import ADDS, own_write, target_of
+from triage.trackers.undo_plan import ADDS, CannotUndo, own_write, target_of
 
 READ_SECONDS: Final = 30.0
 HEADERS: Final = ("LABEL", "COMPONENT", "WRITTEN", "SUGGESTED", *(b.upper() for b in Became))
@@ -74,7 +75,7 @@ async def _written(store: Store, since: datetime) -> list[Mark]:
     """Return what writes put on, one mark a label."""
     marks: list[Mark] = []
     for record in await applied_since(store, ADDS, since):
-        tracker, repository, issue = target_of(record)
+        tracker, repository, issue = _target(record)
         by_person = await is_by_person(store, record)
         marks += [
             Mark(
@@ -92,6 +93,14 @@ async def _written(store: Store, since: datetime) -> list[Mark]:
             for label in added_by(record)
         ]
     return marks
+
+
+def _target(record: OperationRecord) -> Place:
+    """Return where a write went; nowhere, if its row does not say it."""
+    try:
+        return target_of(record)
+    except CannotUndo:
+        return "", "", ""
 
 
 async def _suggested(since: datetime) -> tuple[list[Mark], bool]:

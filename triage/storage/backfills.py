@@ -102,7 +102,12 @@ async def labels_we_wrote(store: Store, repository: str) -> dict[str, set[str]]:
         rows = (await connection.execute(query)).all()
     written: dict[str, set[str]] = {}
     for target, labels in rows:
-        where = json.loads(target)
-        if folded_repository(str(where.get("repository"))) == wanted:
-            written.setdefault(str(where.get("issue")), set()).update(json.loads(labels))
+        try:
+            where, names = json.loads(target), set(json.loads(labels))
+            repository, issue = str(where["repository"]), str(where["issue"])
+        except (ValueError, TypeError, KeyError):
+            # Somebody edited the row, which says nothing any more.
+            continue
+        if folded_repository(repository) == wanted:
+            written.setdefault(issue, set()).update(names)
     return written

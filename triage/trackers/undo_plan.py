@@ -69,9 +69,16 @@ class UndoPlan:
 
 
 def target_of(record: OperationRecord) -> tuple[str, str, str]:
-    """Return the tracker, the repository and the issue of a write."""
-    target = json.loads(record.target)
-    return target["tracker"], target["repository"], target["issue"]
+    """Return the tracker, the repository and the issue of a write.
+
+    Raises:
+        CannotUndo: its row does not say it.
+    """
+    try:
+        target = json.loads(record.target)
+        return str(target["tracker"]), str(target["repository"]), str(target["issue"])
+    except (ValueError, TypeError, KeyError):
+        raise CannotUndo("its row does not say where it went: somebody edited it") from None
 
 
 def own_write(record: OperationRecord) -> OwnWrite:
