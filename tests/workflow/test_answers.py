@@ -146,3 +146,11 @@ async def test_an_answer_waits_until_it_is_known_which_run_has_the_text(desk: De
     store._offset -= timedelta(minutes=1)
     assert "accepted" == await desk.became(subject)
     assert Status.COMPLETED is (await run.response()).status
+
+
+async def test_a_repository_in_other_letters_is_the_same(desk: Desk) -> None:
+    """GitHub tells it as its owner writes it today, and the run as it was written then."""
+    run, pending, subject = await desk.waiting()
+    await desk.says(replace(subject, repository="Acme/Shop"), pending)
+    assert "accepted" == await desk.became(subject)
+    assert Status.COMPLETED is (await run.response()).status

@@ -23,6 +23,7 @@ from triage.connection import ServerUnreachable
 from triage.continuing import newest_of
 from triage.contracts.approval import RefusalCode, Review, Verdict
 from triage.contracts.logins import folded
+from triage.contracts.repositories import folded_repository
 from triage.contracts.state import PendingView, StateView
 from triage.ingest.runs import (
     NOT_PENDING,
@@ -125,7 +126,8 @@ class Answering:
             raise NotCountedError("old")
         state = await state_of(handle)
         pending = _pending(held, state)
-        person = await self._person(held, await self._rules(state))
+        repository = str(pending.target["repository"])
+        person = await self._person(held, repository, await self._rules(state))
         review = await self._signed(held, handle, pending, person)
         if not await self.commands.sending(held, handle.id):
             raise LaterError("held")
@@ -168,10 +170,10 @@ class Answering:
             raise NotCountedError("no_rules")
         return Rules.model_validate_json(found.body)
 
-    async def _person(self, held: HeldCommand, rules: Rules) -> Person:
+    async def _person(self, held: HeldCommand, repository: str, rules: Rules) -> Person:
         """Return who said it, if they may, by the tracker's word of this moment."""
         try:
-            person = await self.tracker.person(held.repository, held.login)
+            person = await self.tracker.person(repository, held.login)
         except TrackerRefused:
             raise NotCountedError("no_word") from None
         except TrackerUnavailable as error:
@@ -251,10 +253,17 @@ def _pending(held: HeldCommand, state: StateView) -> PendingView:
         raise NotCountedError(NOT_PENDING)
     if pending.version != held.version:
         raise NotCountedError(RefusalCode.STALE_VERSION.value)
-    if (pending.target["repository"], pending.target["issue"]) != (held.repository, held.number):
+    if _place(str(pending.target["repository"]), pending.target["issue"]) != _place(
+        held.repository, held.number
+    ):
         raise NotCountedError("other_issue")
     # A comment's time has whole seconds, so it may have been made before a question of the same
     # second. What was said before it was asked answers something else.
     if held.said_at < datetime.fromisoformat(pending.proposed_at):
         raise NotCountedError("early")
     return pending
+
+
+def _place(repository: str, number: object) -> tuple[str, object]:
+    """Return an issue's place to compare: a repository may be written in any letters."""
+    return folded_repository(repository), number
