@@ -58,7 +58,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.review_desk import ReviewDesk
     from workflows.start import Limits, Start, settle
     from workflows.state import RunState
-    from workflows.waiting import history_is_full
+    from workflows.waiting import history_is_full, overtaken
     from workflows.writes import Writer
 
 
@@ -122,7 +122,7 @@ class TriageLoop:
             HistoryFull: it goes on in another execution.
         """
         ending = await self._begin()
-        while ending is None or (self._is_pinned and self._interrupted()):
+        while ending is None or (self._is_pinned and await overtaken(self._interrupted)):
             ending = await self._turn()
         return raised(ending) if self._is_pinned and self._context.security else ending
 

@@ -35,6 +35,21 @@ VERIFY_AGAIN: Final = "verify-again-what-came-to-decide"
 """The patch that looks whether a review has become the decision while it was verified."""
 
 
+LAST_WORD: Final = "last-word-when-nobody-asks"
+"""The patch that looks for an edit once no review is verified any more."""
+
+
+async def overtaken(interrupted: Callable[[], bool]) -> bool:
+    """Return whether an edit has come before a run's last word.
+
+    A review that is still verified holds a run open that has come to its end, and an edit may come
+    meanwhile, too.
+    """
+    if not workflow.all_handlers_finished() and workflow.patched(LAST_WORD):
+        await workflow.wait_condition(workflow.all_handlers_finished)
+    return interrupted()
+
+
 def history_is_full() -> bool:
     """Whether the server suggests that this run continues as new.
 
@@ -203,9 +218,11 @@ class WaitingRoom:
     def _has_come_to_decide(self, claimed: Review) -> bool:
         """Whether others approved while this review was verified as one of several.
 
-        It is the decision now, and has to be recorded as that before it counts.
+        It is the decision now, and has to be recorded as that before it counts; where nothing is
+        waited for any more, it decides nothing.
         """
-        return self._desk.would_decide(claimed) and workflow.patched(VERIFY_AGAIN)
+        is_last = self._desk.shown is not None and self._desk.would_decide(claimed)
+        return is_last and workflow.patched(VERIFY_AGAIN)
 
     async def verify(
         self, claimed: Review, operation: Operation, *, decides: bool = True

@@ -266,11 +266,11 @@ async def test_where_two_must_sign_one_rejection_is_enough(
             assert (await run.update({**review, "verdict": "reject"})).accepted
         assert (Status.REVIEW_REQUIRED, "approval_required") == outcome(await run.response())
         assert [] == await signed.world.written(run)
-        kinds = await _audited(signed.world, run)
+        kinds = await audited(signed.world, run)
         assert ["approval.counted", "approval.recorded"] == kinds
 
 
-async def _audited(world: World, run: Run) -> list[str]:
+async def audited(world: World, run: Run) -> list[str]:
     """Return what the audit trail says of a run's approvals."""
     key = operation_key(
         short_hash("default", run.id, run.handle.first_execution_run_id or ""), OPERATION
@@ -337,7 +337,7 @@ async def test_a_person_with_two_keys_blocks_nobody(world: World, tmp_path: Path
         answer = await run.update({**other.signed(run, pending), "verdict": "approve"})
         assert answer.accepted
         assert Status.COMPLETED is (await run.response()).status
-        kinds = await _audited(signed.world, run)
+        kinds = await audited(signed.world, run)
         assert ["approval.counted", "approval.recorded"] == kinds[:2]
 
 
