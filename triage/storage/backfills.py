@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from sqlalchemy import insert, select, update
 
 from triage.contracts.canonical import canonical_json, short_hash
+from triage.contracts.names import ACTIVITY_APPLY_LABELS
 from triage.contracts.repositories import folded_repository
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
@@ -93,15 +94,16 @@ class Backfills:
 async def labels_we_wrote(store: Store, repository: str) -> dict[str, set[str]]:
     """Return the labels that operations put on a repository's issues, by the issue's number.
 
-    The repository counts in any letters.
+    The repository counts in any letters. What was undone since is ours no longer: if it is there,
+    a person has put it on.
     """
     wanted = folded_repository(repository)
     o = operations.c
-    query = select(o.target, o.labels).where(o.state.in_(_APPLIED))
+    query = select(o.operation_type, o.target, o.labels).where(o.state.in_(_APPLIED))
     async with store.read() as connection:
-        rows = (await connection.execute(query)).all()
+        rows = (await connection.execute(query.order_by(o.updated_at))).all()
     written: dict[str, set[str]] = {}
-    for target, labels in rows:
+    for kind, target, labels in rows:
         try:
             where, names = json.loads(target), set(json.loads(labels))
             repository, issue = str(where["repository"]), str(where["issue"])
@@ -109,5 +111,6 @@ async def labels_we_wrote(store: Store, repository: str) -> dict[str, set[str]]:
             # Somebody edited the row, which says nothing any more.
             continue
         if folded_repository(repository) == wanted:
-            written.setdefault(issue, set()).update(names)
+            ours = written.setdefault(issue, set())
+            written[issue] = ours | names if kind == ACTIVITY_APPLY_LABELS else ours - names
     return written
