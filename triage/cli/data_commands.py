@@ -13,6 +13,13 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How to print the
 Repository = Annotated[
     str, typer.Option("--repository", help="The repository that the issue belongs to.")
 ]
+IssueName = Annotated[
+    str, typer.Argument(metavar="REPOSITORY#NUMBER", help="The issue, such as local#7.")
+]
+Labels = Annotated[
+    list[str], typer.Argument(metavar="LABEL...", help="The labels; letter case does not matter.")
+]
+As = Annotated[str | None, typer.Option("--as", help="Who does it.  [default: the user's name]")]
 DEFAULT_REPOSITORY: Final = "local"
 
 issues_app = typer.Typer(
@@ -43,7 +50,7 @@ def add_issue(
     ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Open an issue in the local tracker."""
+    """Open an issue in the local tracker; one of --body and --body-file is needed."""
     from triage.cli import issues  # noqa: PLC0415 - see triage.cli.main
 
     text = issues.body_of(body, body_file)
@@ -71,6 +78,42 @@ def show_issue(
     from triage.cli import issues  # noqa: PLC0415 - see triage.cli.main
 
     issues.show(repository, number, format_)
+
+
+@issues_app.command("label")
+def label_issue(
+    name: IssueName, labels: Labels, as_: As = None, format_: FormatOption = Format.TEXT
+) -> None:
+    """Put labels on an issue, as a person does; the repository must have them."""
+    from triage.cli import issue_changes  # noqa: PLC0415 - see triage.cli.main
+
+    issue_changes.label(name, labels, as_, format_)
+
+
+@issues_app.command("unlabel")
+def unlabel_issue(
+    name: IssueName, labels: Labels, as_: As = None, format_: FormatOption = Format.TEXT
+) -> None:
+    """Take labels off an issue, as a person does; no run puts them back afterwards."""
+    from triage.cli import issue_changes  # noqa: PLC0415 - see triage.cli.main
+
+    issue_changes.unlabel(name, labels, as_, format_)
+
+
+@issues_app.command("close")
+def close_issue(name: IssueName, as_: As = None, format_: FormatOption = Format.TEXT) -> None:
+    """Close an issue."""
+    from triage.cli import issue_changes  # noqa: PLC0415 - see triage.cli.main
+
+    issue_changes.set_state(name, "closed", as_, format_)
+
+
+@issues_app.command("reopen")
+def reopen_issue(name: IssueName, as_: As = None, format_: FormatOption = Format.TEXT) -> None:
+    """Open a closed issue again."""
+    from triage.cli import issue_changes  # noqa: PLC0415 - see triage.cli.main
+
+    issue_changes.set_state(name, "open", as_, format_)
 
 
 def operations(

@@ -5,23 +5,19 @@ Why it exists: a maintainer with a repository and a token writes no JSON to see 
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from typing import Final
 
 from pydantic import JsonValue
 
-from triage.cli.errors import InputError, RefusedError
+from triage.cli.errors import RefusedError
 from triage.cli.orders import Order
+from triage.cli.references import named
 from triage.cli.stores import open_store
 from triage.settings import load_settings
 from triage.trackers.base import TrackedIssue, Tracker
 from triage.trackers.factory import open_trackers
 from triage.trackers.listing import ListsIssues
 from triage.web.requests import NO_BODY, NO_TITLE
-
-REFERENCE: Final = re.compile(r"(?P<repository>[\w.-]+(?:/[\w.-]+)?)#(?P<number>[\w.-]+)", re.ASCII)
-"""How an issue is typed: ``acme/shop#101``, or ``local#7``."""
 
 
 async def read(order: Order) -> tuple[JsonValue, dict[str, JsonValue]]:
@@ -32,10 +28,7 @@ async def read(order: Order) -> tuple[JsonValue, dict[str, JsonValue]]:
         RefusedError: the tracker has no such issue.
         TrackerError: it cannot be asked.
     """
-    found = REFERENCE.fullmatch(str(order.request))
-    if found is None:
-        raise InputError("an issue is named REPOSITORY#NUMBER, such as acme/shop#101")
-    repository, number = found["repository"], found["number"]
+    repository, number = named(str(order.request))
     settings = load_settings()
     async with open_store(create=False) as store:
         tracker: Tracker = open_trackers(settings, store)[settings.tracker]

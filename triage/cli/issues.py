@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from pydantic import JsonValue
 from triage.cli.errors import InputError, RefusedError
 from triage.cli.inputs import read_bytes
 from triage.cli.output import Format, beside, columns, put, put_json, put_table, say
+from triage.cli.references import check_part
 from triage.cli.running import run
 from triage.cli.stores import CREATE, open_store, place
 from triage.cli.text import fold, shorten
@@ -22,12 +24,12 @@ from triage.contracts.base import (
     MAX_TITLE_CHARS,
 )
 from triage.contracts.canonical import clean_text
+from triage.contracts.options import DEFAULT_REPOSITORY
 from triage.trackers.base import IssueNotFound, TrackedIssue
 from triage.trackers.local import LocalTracker
 from triage.trackers.local_people import IssueRecord
 
 TITLE_CHARS: Final = 60
-ADD_HINT: Final = "open one: triage issues add --title TITLE --body TEXT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,13 @@ def add(issue: NewIssue, format_: Format, *, create: bool = False) -> None:
 
     Raises:
         RefusedError: there is no database, and none is to be made.
-        InputError: a text is blank or too long.
+        InputError: a text is blank or too long, or no command could name the issue.
         TrackerRefused: the number is taken.
     """
     checked = _checked(issue)
     added = run(_add(checked, create=create))
     if format_ is Format.JSON:
-        put_json(_as_json(added))
+        put_json(as_json(added))
     else:
         put(added.number)
 
@@ -81,11 +83,16 @@ def list_all(repository: str, format_: Format) -> None:
     """
     found = run(_list(repository))
     if format_ is Format.JSON:
-        put_json([_as_json(issue) for issue in found])
+        put_json([as_json(issue) for issue in found])
     elif found:
         put_table(("NUMBER", "STATE", "LABELS", "TITLE"), [_cells(issue) for issue in found])
     else:
-        say(f"there are no issues in {repository} of {place()}", ADD_HINT)
+        say(f"there are no issues in {repository} of {place()}", _add_hint(repository))
+
+
+def _add_hint(repository: str) -> str:
+    where = "" if repository == DEFAULT_REPOSITORY else f" --repository {shlex.quote(repository)}"
+    return f"open one: triage issues add{where} --title TITLE --body TEXT"
 
 
 def show(repository: str, number: str, format_: Format) -> None:
@@ -103,6 +110,17 @@ def show(repository: str, number: str, format_: Format) -> None:
         put_json(found.to_dict())
     else:
         put(*issue_lines(found))
+
+
+def as_json(issue: TrackedIssue) -> dict[str, JsonValue]:
+    """Return an issue without its text, as a program is told of it."""
+    return {
+        "repository": issue.repository,
+        "number": issue.number,
+        "title": issue.title,
+        "state": issue.state,
+        "labels": list(issue.labels),
+    }
 
 
 def issue_lines(record: IssueRecord) -> list[str]:
@@ -142,6 +160,8 @@ def _checked(issue: NewIssue) -> NewIssue:
             raise InputError(f"the {name} is blank")
         if len(text) > limit:
             raise InputError(f"the {name} has more than {limit:,} characters")
+    check_part("repository", issue.repository)
+    check_part("number", issue.number or "-")
     number = None if issue.number is None else clean_text(issue.number)
     texts = (issue.title, issue.body, issue.author)
     return NewIssue(clean_text(issue.repository), number, *map(clean_text, texts))
@@ -166,16 +186,6 @@ async def _list(repository: str) -> tuple[TrackedIssue, ...]:
 async def _show(repository: str, number: str) -> IssueRecord | IssueNotFound:
     async with open_store(create=False) as store:
         return await LocalTracker(store).show_issue(repository, number)
-
-
-def _as_json(issue: TrackedIssue) -> dict[str, JsonValue]:
-    return {
-        "repository": issue.repository,
-        "number": issue.number,
-        "title": issue.title,
-        "state": issue.state,
-        "labels": list(issue.labels),
-    }
 
 
 def _cells(issue: TrackedIssue) -> tuple[str, ...]:
