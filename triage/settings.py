@@ -162,7 +162,8 @@ class Settings(BaseSettings):
         (), description="the logins whose deliveries are ignored, such as your-app[bot]"
     )
     webhook_rate_per_minute: Annotated[int, Field(ge=1, le=100_000)] = Field(
-        120, description="the deliveries that one repository may send in a minute"
+        120,
+        description="the deliveries that one repository may send at once, and again in a minute",
     )
     service_key: Annotated[Path, AfterValidator(values.absolute)] | None = Field(
         None, description="the path of the key file that answers for people who comment"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.samples import pending_view
-from triage.cli import pending
+from triage.cli import listing, pending
 from triage.cli.listing import NOTHING, operation_cells, waiting_json
+from triage.cli.output import Format
+from triage.cli.pending import Waiting
 
 
 def test_what_a_run_waits_for_is_one_row() -> None:
@@ -29,3 +31,18 @@ def test_answers_are_read_as_what_they_are() -> None:
     assert view == pending.read_pending(view.model_dump_json().encode())
     assert pending.read_pending(b"null") is None
     assert pending.ANOTHER_VERSION == pending.read_pending(b'{"operation_id": "op-6"}')
+
+
+def test_a_list_that_is_cut_says_no_more_than_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs that go on stand before later ones that ended: those shown need not be the latest."""
+
+    async def rows(limit: int, *, pending_only: bool) -> tuple[list[listing.Row], list[Waiting]]:
+        assert not pending_only
+        return [{}] * limit, []
+
+    monkeypatch.setattr(listing, "_rows", rows)
+    listing.list_runs(pending_only=False, limit=2, format_=Format.JSON)
+    expected = "only the first 2 are shown; --limit shows more, if there are more\n"
+    assert expected == capsys.readouterr().err

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from tests.fakes.github_people import Caller
 from tests.unit.trackers.far_ends import github_end, github_tracker
 from triage.cli import backfilling
 from triage.cli.errors import RefusedError
+from triage.ingest.backfill import Pace, Wanted
 
 
 @pytest.fixture
@@ -35,6 +40,41 @@ def test_a_mode_that_there_is_not_is_told(typed: Typed) -> None:
     answer = typed("backfill", "acme/shop", "--mode", "bold")
     assert 2 == answer.status
     assert "shadow, suggest, approve" in answer.err
+
+
+def test_no_time_between_since_and_until_is_told(typed: Typed) -> None:
+    """A range that holds no issue is a mistake, and not a backfill of none."""
+    range_ = ("--since", "2026-02-01", "--until", "2026-02-01")
+    answer = typed("backfill", "acme/shop", *range_)
+    assert (2, "") == (answer.status, answer.out)
+    assert "error: --since is not before --until\n" in answer.err
+
+
+def test_ctrl_c_says_how_far_a_backfill_is_and_how_it_goes_on(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever stops it learns that nothing is lost."""
+
+    async def carried(_: Wanted, __: Pace, counted: backfilling.Counted) -> None:
+        counted(3)
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(backfilling, "_carried", carried)
+    answer = typed("backfill", "acme/shop")
+    assert (130, "") == (answer.status, answer.out)
+    assert "stopped after 3 issues; the same command goes on where it stopped\n" == answer.err
+
+
+def test_a_slow_backfill_says_how_far_it_is_after_a_silence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Where no bar can be shown, nobody waits for the 25th issue to hear of it."""
+    clock = itertools.count(0, backfilling.SILENCE_SECONDS / 2)
+    lines = backfilling.Lines(lambda: next(clock))
+    for done in range(5):
+        lines(done)
+    assert ["0 issues", "2 issues", "4 issues"] == capsys.readouterr().err.splitlines()
 
 
 def test_a_tracker_that_is_away_is_told(typed: Typed) -> None:

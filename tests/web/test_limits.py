@@ -178,6 +178,18 @@ def test_a_flood_ends_and_is_counted_in_bounded_space() -> None:
     assert MAX_BUCKETS == len(flood._buckets)
 
 
+def test_a_first_minute_takes_up_to_twice_as_many_and_a_later_one_does_not() -> None:
+    """A repository's store is full at first, and fills evenly: what stands in the page."""
+    now = 0.0
+    flood = Flood(120, lambda: now)
+    taken = [0, 0]
+    for minute in range(2):
+        for tick in range(240):
+            now = minute * 60 + tick / 4
+            taken[minute] += sum(not flood.wait_for("a") for _ in range(121))
+    assert [239, 120] == taken
+
+
 async def test_nothing_that_was_sent_is_logged(
     light_hook: Hook, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -108,10 +108,15 @@ async def test_it_goes_on_where_it_stopped(world: World, repository: str) -> Non
     with pytest.raises(TrackerUnavailable):
         await _backfill(world, Faulty(world.tracker, 2), []).run(_wanted(repository))
     told: list[int] = []
-    outcome = await _backfill(world, Faulty(world.tracker), told).run(_wanted(repository))
+    resumed: list[bool] = []
+    backfill = _backfill(world, Faulty(world.tracker), told)
+    backfill = replace(backfill, resumed=lambda: resumed.append(True))
+    outcome = await backfill.run(_wanted(repository))
     assert [2, 3] == told
+    assert [True] == resumed
     assert {"1", "2", "3"} == set(outcome.results)
-    again = await _backfill(world, Faulty(world.tracker), []).run(_wanted(repository))
+    again = await backfill.run(_wanted(repository))
+    assert [True] == resumed
     assert outcome.backfill_id != again.backfill_id
 
 
@@ -162,8 +167,8 @@ async def _span(
 
 
 def test_progress_is_told_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where no bar can be shown, a line says how far it is."""
+    """Where no bar can be shown, a line says how far it is: at first, and after so many."""
     with telling(100) as told:
         for done in range(1, 51):
             told(done)
-    assert ["25 issues", "50 issues"] == capsys.readouterr().err.splitlines()
+    assert ["1 issues", "25 issues", "50 issues"] == capsys.readouterr().err.splitlines()

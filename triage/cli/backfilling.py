@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from triage.cli.clients import bounded, connect, has_worker
-from triage.cli.errors import InputError, RefusedError, UnreachableError
+from triage.cli.errors import InputError, RefusedError, StoppedError, UnreachableError
 from triage.cli.output import Format, put, put_json, put_table, say
 from triage.cli.running import run
 from triage.cli.stores import open_store, place
@@ -29,6 +30,8 @@ from triage.trackers.local import LocalTracker
 LABELS: Final = ("LABEL", "BOTH", "ONLY PROPOSED", "ONLY PEOPLE")
 CONFUSION: Final = ("PEOPLE", "PROPOSED", "ISSUES")
 SAID_EVERY: Final = 25
+SILENCE_SECONDS: Final = 30.0
+GOES_ON: Final = "the same command goes on where it stopped"
 MOST_NAMED: Final = 10
 """So many repositories are named where another one is not there."""
 MICROS: Final = 1_000_000
@@ -40,12 +43,14 @@ def wanted_of(
     """Return what was asked for; times without a zone are UTC.
 
     Raises:
-        InputError: there is no such mode.
+        InputError: there is no such mode, or no time between the two.
     """
     if mode not in set(Mode):
         raise InputError("--mode names no mode", f"there are {', '.join(Mode)}")
     begin = None if since is None else since.replace(tzinfo=UTC)
     end = None if until is None else until.replace(tzinfo=UTC)
+    if begin is not None and end is not None and begin >= end:
+        raise InputError("--since is not before --until", "no issue is opened between them")
     return Wanted(repository=repository, since=begin, until=end, limit=limit, mode=Mode(mode))
 
 
@@ -58,19 +63,23 @@ def backfill(wanted: Wanted, parallel: int, per_minute: int, format_: Format) ->
         CliError: Temporal or the tracker cannot be reached, or no worker is there.
         StorageError: the database cannot be used.
     """
-    pace = Pace(parallel=parallel, per_minute=per_minute)
+    pace, counted = Pace(parallel=parallel, per_minute=per_minute), Counted()
     try:
-        outcome, report = run(_carried(wanted, pace))
+        outcome, report = run(_carried(wanted, pace, counted))
     except* TrackerError as group:
         why = f"the tracker cannot be read: {group.exceptions[0]}"
-        raise UnreachableError(why, "the same command goes on where it stopped") from None
+        raise UnreachableError(why, GOES_ON) from None
+    except* StoppedError as group:
+        if counted.done is not None:
+            say(f"stopped after {counted.done} issues; {GOES_ON}")
+        raise group.exceptions[0] from None
     if format_ is Format.JSON:
         put_json(_json(wanted, outcome, report))
     else:
         put_report(wanted, report)
 
 
-async def _carried(wanted: Wanted, pace: Pace) -> tuple[Outcome, Report]:
+async def _carried(wanted: Wanted, pace: Pace, counted: Counted) -> tuple[Outcome, Report]:
     async with AsyncExitStack() as opened:
         store = await opened.enter_async_context(open_store())
         settings = load_settings()
@@ -82,7 +91,7 @@ async def _carried(wanted: Wanted, pace: Pace) -> tuple[Outcome, Report]:
             client, settings = await connect()
             if not await has_worker(client, settings.task_queue):
                 say("no worker is there yet: the runs wait for one")
-        told = opened.enter_context(telling(wanted.limit))
+        counted.show = opened.enter_context(telling(wanted.limit))
         backfill = Backfill(
             client=client,
             task_queue=settings.task_queue,
@@ -90,10 +99,15 @@ async def _carried(wanted: Wanted, pace: Pace) -> tuple[Outcome, Report]:
             tracker_name=settings.tracker,
             store=store,
             pace=pace,
-            told=told,
+            told=counted,
+            resumed=_say_that_it_goes_on,
         )
         outcome = await backfill.run(replace(wanted, repository=name))
         return outcome, report_of(outcome.results.values(), await _known(store, outcome))
+
+
+def _say_that_it_goes_on() -> None:
+    say("it was begun before and goes on; another process may be carrying it, too")
 
 
 async def _name_of(tracker: ListsIssues, name: str, repository: str) -> str:
@@ -130,11 +144,40 @@ async def _known(store: Store, outcome: Outcome) -> tuple[str, ...]:
     return tuple(sorted(known))
 
 
+class Counted:
+    """Remembers how many issues are done, and shows it."""
+
+    def __init__(self) -> None:
+        self.done: int | None = None
+        self.show: Callable[[int], None] = lambda _: None
+
+    def __call__(self, done: int) -> None:
+        """Take note of `done`."""
+        self.done = done
+        self.show(done)
+
+
+class Lines:
+    """Says how far it is by a line at first, after so many issues, and after a silence."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._said_at: float | None = None
+
+    def __call__(self, done: int) -> None:
+        """Say it, or keep still."""
+        now = self._clock()
+        is_silent = self._said_at is None or now - self._said_at >= SILENCE_SECONDS
+        if is_silent or done % SAID_EVERY == 0:
+            say(f"{done} issues")
+            self._said_at = now
+
+
 @contextmanager
 def telling(limit: int) -> Iterator[Callable[[int], None]]:
     """Show how far it is: by a bar on a terminal, else by a line now and then."""
     if not sys.stderr.isatty():
-        yield lambda done: say(f"{done} issues") if done % SAID_EVERY == 0 else None
+        yield Lines()
         return
     from rich.console import Console  # noqa: PLC0415 - slow to load, and help needs none of it
     from rich.progress import Progress  # noqa: PLC0415 - likewise

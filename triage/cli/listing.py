@@ -42,7 +42,7 @@ Row = dict[str, JsonValue]
 
 
 def list_runs(*, pending_only: bool, limit: int, format_: Format) -> None:
-    """Print the runs, the latest first."""
+    """Print the runs that go on, then those that ended; of both the latest first."""
     rows, waiting = run(_rows(limit, pending_only=pending_only))
     if format_ is Format.JSON:
         more = [waiting_json(one) for one in waiting] if pending_only else [{} for _ in rows]
@@ -55,7 +55,7 @@ def list_runs(*, pending_only: bool, limit: int, format_: Format) -> None:
     else:
         say("no run waits for a person" if pending_only else "there are no runs yet")
     if len(rows) == limit:
-        say(f"these are the latest {limit}; --limit shows more")
+        say(f"only the first {limit} are shown; --limit shows more, if there are more")
 
 
 async def _rows(limit: int, *, pending_only: bool) -> tuple[list[Row], list[Waiting]]:

@@ -103,7 +103,7 @@ def list_runs(
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 100,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """List the runs, the latest first."""
+    """List the runs: those that go on, then those that ended; of both the latest first."""
     from triage.cli import listing  # noqa: PLC0415 - see triage.cli.main
 
     listing.list_runs(pending_only=pending, limit=limit, format_=format_)

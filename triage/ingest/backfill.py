@@ -106,6 +106,8 @@ class Backfill:
         store: keeps what came of them.
         pace: how fast.
         told: is called with how many issues are done.
+        resumed: is called first where it was begun before and is not done. Whether another process
+            carries it at this moment is not known.
     """
 
     client: Client
@@ -115,6 +117,7 @@ class Backfill:
     store: Store
     pace: Pace
     told: Callable[[int], None]
+    resumed: Callable[[], None] = lambda: None
 
     async def run(self, wanted: Wanted) -> Outcome:
         """Try every issue that is wanted and was not tried yet.
@@ -125,7 +128,9 @@ class Backfill:
             StorageError: the database does not; likewise.
         """
         kept = Backfills(self.store)
-        backfill_id, _ = await kept.begin(wanted.to_json())
+        backfill_id, is_begun = await kept.begin(wanted.to_json())
+        if is_begun:
+            self.resumed()
         done = await kept.results(backfill_id)
         self.told(len(done))
         await self._try_all(backfill_id, wanted, set(done))
