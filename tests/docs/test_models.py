@@ -33,11 +33,12 @@ def test_the_table_of_faults_is_the_code_s() -> None:
             words[info.passes],
             words[info.is_answer],
             info.failure.value,
+            info.next_step,
             ", ".join(seen[fault.value]),
         ]
         for fault, info in MODEL_FAULTS.items()
     ]
-    headings = ("fault", "meaning", "asked again", "corrected", "ends as", "such as")
+    headings = ("fault", "meaning", "asked again", "corrected", "ends as", "next step", "such as")
     assert coded == PAGE.table(*headings)
 
 

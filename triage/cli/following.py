@@ -17,10 +17,11 @@ from triage.cli.clients import ask, failed_attempts, find_run, has_worker
 from triage.cli.errors import CliError, RefusedError
 from triage.cli.output import Format, beside, put, put_json, say
 from triage.contracts import names
-from triage.contracts.failures import FAILURES, LABEL_REMOVED, FailureClass
+from triage.contracts.failures import LABEL_REMOVED, FailureClass
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import StateView
 from triage.settings import Settings
+from triage.story.remedies import remedy
 
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 2.0
@@ -161,7 +162,7 @@ def response_lines(response: TriageResponse, workflow_id: str) -> list[str]:
         *beside("reason      ", response.reason),
     ]
     if response.failure is not None:
-        info = FAILURES[response.failure]
+        info = remedy(response.failure, response.reason or "")
         lines += [
             f"failure     {response.failure.value} ({info.group.value})",
             f"fixed by    {info.owner}",

@@ -57,7 +57,9 @@ _STATE = FailureGroup.ORCHESTRATION_AND_STATE
 
 FAILURES: Final[dict[FailureClass, FailureInfo]] = {
     FailureClass.INVALID_INPUT: FailureInfo(
-        _INPUT, "caller", "correct the request as the reason says and start it again"
+        _INPUT,
+        "caller",
+        "correct the request as the reason says and start it again under another id",
     ),
     FailureClass.MODEL_INVALID_OUTPUT: FailureInfo(
         _INPUT, "model adapter", "look at the adapter and its prompt; the same call is not retried"

@@ -10,13 +10,14 @@ from typing import Final
 from temporalio.api.enums.v1 import TimeoutType
 from temporalio.api.history.v1 import HistoryEvent
 
-from triage.contracts.failures import FAILURES, FailureClass
+from triage.contracts.failures import FailureClass
 from triage.contracts.incident import LoopStatus
 from triage.contracts.search_attributes import TRIAGE_FAILURE, TRIAGE_STATUS
 from triage.story.calls import Call
 from triage.story.memory import Memory
 from triage.story.parts import Beat, Kind, beat, time_of
 from triage.story.payloads import Fields, failure_of, first
+from triage.story.remedies import remedy
 from triage.story.words import counted, labelled, listed, moment, named, span
 
 LOOP_MEANING: Final[dict[str, str]] = {
@@ -53,7 +54,7 @@ def _completed(memory: Memory, event: HistoryEvent) -> Iterator[Beat]:
         failure = memory.published.get(TRIAGE_FAILURE.name, "")
     text = f"{named(status)}: {summary}"
     yield beat(event, Kind.ENDED, text, execution="completed", status=status)
-    yield from tell_failure(event, failure)
+    yield from tell_failure(event, failure, response.text("reason"))
 
 
 def _summary(memory: Memory, response: Fields) -> str:
@@ -77,14 +78,14 @@ def _summary(memory: Memory, response: Fields) -> str:
     return "; ".join(parts)
 
 
-def tell_failure(event: HistoryEvent, name: str) -> Iterator[Beat]:
-    """Tell what a failure class means: its group, who fixes it and the first thing to do."""
+def tell_failure(event: HistoryEvent, name: str, reason: str = "") -> Iterator[Beat]:
+    """Tell what a failure means: its group, who fixes it and the first thing to do."""
     if not name:
         return
     if name not in set(FailureClass):
         yield beat(event, Kind.FAILURE, f"failure {named(name)}", failure=name)
         return
-    info = FAILURES[FailureClass(name)]
+    info = remedy(FailureClass(name), reason)
     yield beat(
         event,
         Kind.FAILURE,

@@ -18,9 +18,10 @@ from tests.unit.story.histories import (
     stem,
     text_of,
 )
-from triage.contracts.failures import FAILURES, FailureClass
+from triage.contracts.failures import FailureClass
 from triage.replay import read_history
 from triage.story.parts import Kind
+from triage.story.remedies import remedy
 from triage.story.telling import tell
 
 
@@ -49,7 +50,7 @@ def test_each_history_is_told(path: Path) -> None:
         assert ends.get(entry["ends"], "failed") == story.status
     assert (entry["ends"] == "open") == bool(of_kind(story, Kind.STANDING))
     if response.get("failure"):
-        info = FAILURES[FailureClass(response["failure"])]
+        info = remedy(FailureClass(response["failure"]), response.get("reason") or "")
         [failure] = of_kind(story, Kind.FAILURE)
         for part in (response["failure"], info.group, info.owner, info.next_step):
             assert part in failure.text
