@@ -7,10 +7,13 @@ the link.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+from pydantic import JsonValue
+from temporalio.api.common.v1 import Payload
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -57,8 +60,21 @@ async def describe(handle: Handle) -> WorkflowExecutionDescription | None:
         return None
 
 
-async def read_link(handle: Handle) -> ContinuedFrom | None:
-    """Return which ended run this one continues, if it does.
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a run was started with, as far as it can be read.
+
+    Attributes:
+        request_id: which request it is about; empty where that cannot be read.
+        continued_from: which ended run it continues, if it does.
+    """
+
+    request_id: str = ""
+    continued_from: ContinuedFrom | None = None
+
+
+async def read_beginning(handle: Handle) -> Beginning:
+    """Return what a run was started with.
 
     Nothing but the first event of its history is read.
 
@@ -68,12 +84,39 @@ async def read_link(handle: Handle) -> ContinuedFrom | None:
     page = handle.fetch_history_events(page_size=1, rpc_timeout=_RPC_TIMEOUT)
     try:
         event = await anext(page)
-        options = event.workflow_execution_started_event_attributes.input.payloads[1]
-        if options.metadata.get("encoding") != _JSON:
-            return None
-        return parse_options(parse_json(options.data, "options")).continued_from
-    except (ContractError, IndexError, StopAsyncIteration):
+    except StopAsyncIteration:
+        return Beginning()
+    return beginning_of([*event.workflow_execution_started_event_attributes.input.payloads])
+
+
+def beginning_of(given: Sequence[Payload]) -> Beginning:
+    """Return what the arguments of a run say: its request, then its options."""
+    request, options = [*map(_plain, given[:2]), None, None][:2]
+    name = request.get("request_id") if isinstance(request, dict) else None
+    try:
+        link = None if options is None else parse_options(options).continued_from
+    except ContractError:
+        link = None
+    return Beginning(name if isinstance(name, str) else "", link)
+
+
+def _plain(payload: Payload) -> JsonValue:
+    """Return a value that is not encrypted; None for any other."""
+    if payload.metadata.get("encoding") != _JSON:
         return None
+    try:
+        return parse_json(payload.data, "an argument")
+    except ContractError:
+        return None
+
+
+async def read_link(handle: Handle) -> ContinuedFrom | None:
+    """Return which ended run this one continues, if it does.
+
+    Raises:
+        RPCError: it cannot be read.
+    """
+    return (await read_beginning(handle)).continued_from
 
 
 async def newest_of(client: Client, workflow_id: str) -> Handle:

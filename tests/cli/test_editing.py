@@ -65,7 +65,7 @@ def test_a_request_that_no_run_takes_is_not_sent(
 def test_an_edit_is_of_the_same_request_and_changes_it() -> None:
     """Another request is wrong input; the same one is refused, as it would withdraw for nothing."""
     other = REQUEST.model_copy(update={"request_id": "R-2"})
-    with pytest.raises(InputError, match="is about another request"):
+    with pytest.raises(InputError, match="about the request R, not about R-2: nothing was sent"):
         editing.changes_of("run", REQUEST, other)
     with pytest.raises(RefusedError, match="already: nothing was sent"):
         editing.changes_of("run", REQUEST, REQUEST)

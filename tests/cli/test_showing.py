@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
+
+import pytest
+from temporalio.api.common.v1 import Payload
 
 from tests.cli.samples import DIGEST, state_view
 from triage.cli.clients import Run
 from triage.cli.showing import LEDGER_STATES, decided_lines, operation_states, state_lines
+from triage.continuing import Beginning, beginning_of
 from triage.contracts.approval import Verdict
 from triage.contracts.state import OperationView, SpentView, VerdictNote
 
@@ -70,3 +75,38 @@ def test_what_was_spent_is_shown() -> None:
     state = state_view(None).model_copy(update={"spent": spent})
     text = " ".join("\n".join(state_lines(run, state, None)).split())
     assert "spent tokens 2345 cost_micros 678 seconds 9 evidence_bytes 1234" in text
+
+
+LINK = {"workflow_id": "before", "run_id": "r", "version": 4}
+
+
+def _payload(value: object, encoding: str = "json/plain") -> Payload:
+    return Payload(metadata={"encoding": encoding.encode()}, data=json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    ("given", "request_id", "continues"),
+    [
+        ([_payload({"request_id": "acme-shop-7"})], "acme-shop-7", None),
+        ([_payload({"request_id": "R"}), _payload({"continued_from": LINK})], "R", "before"),
+        ([_payload({"request_id": 7}), _payload({"mode": 7})], "", None),
+        ([_payload({"request_id": "R"}, "binary/encrypted"), _payload(None)], "", None),
+        ([], "", None),
+    ],
+    ids=["alone", "continues", "no request", "encrypted", "nothing"],
+)
+def test_what_a_run_was_started_with_is_read(
+    given: list[Payload], request_id: str, continues: str | None
+) -> None:
+    """Its request and the run before it, each as far as it can be read here."""
+    found = beginning_of(given)
+    link: Any = found.continued_from
+    assert (request_id, continues) == (found.request_id, link and link.workflow_id)
+
+
+def test_the_request_of_a_run_is_named() -> None:
+    """Whoever edits a run needs its request's id, which may follow from an issue."""
+    run = cast("Run", SimpleNamespace(id="a-run", execution_status="running"))
+    lines = [*state_lines(run, state_view(None), None, Beginning("acme-shop-7"))]
+    assert "request     acme-shop-7" in lines
+    assert not any(line.startswith("request ") for line in state_lines(run, state_view(None), None))

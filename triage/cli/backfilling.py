@@ -34,6 +34,7 @@ SILENCE_SECONDS: Final = 30.0
 GOES_ON: Final = "the same command goes on where it stopped"
 MOST_NAMED: Final = 10
 """So many repositories are named where another one is not there."""
+SAYS_MORE: Final = f"'triage doctor' says more; {GOES_ON}"
 MICROS: Final = 1_000_000
 
 
@@ -68,7 +69,7 @@ def backfill(wanted: Wanted, parallel: int, per_minute: int, format_: Format) ->
         outcome, report = run(_carried(wanted, pace, counted))
     except* TrackerError as group:
         why = f"the tracker cannot be read: {group.exceptions[0]}"
-        raise UnreachableError(why, GOES_ON) from None
+        raise UnreachableError(why, SAYS_MORE) from None
     except* StoppedError as group:
         if counted.done is not None:
             say(f"stopped after {counted.done} issues; {GOES_ON}")

@@ -124,8 +124,9 @@ def changes_of(workflow_id: str, standing: TriageRequest, given: TriageRequest) 
     """
     if given.request_id != standing.request_id:
         raise InputError(
-            f"{workflow_id} is about another request than this one: nothing was sent",
-            "an edit keeps the request_id; 'triage start' starts a run of another request",
+            f"{workflow_id} is about the request {exact(standing.request_id)}, not about"
+            f" {exact(given.request_id)}: nothing was sent",
+            "an edit keeps the run's request_id; 'triage start' starts a run of another request",
         )
     changed = changed_fields(standing, given)
     if not changed:

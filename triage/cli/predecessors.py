@@ -18,7 +18,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from triage.cli.clients import RPC_TIMEOUT, NoWorkerError, Run, ask_run, find_run
 from triage.cli.errors import RefusedError
-from triage.continuing import first_run_id, read_link
+from triage.continuing import Beginning, first_run_id, read_beginning
 from triage.contracts import names
 from triage.contracts.base import ContractError
 from triage.contracts.failures import FailureClass
@@ -212,9 +212,9 @@ def _json(value: Read) -> JsonValue:
     return "" if isinstance(value, Unreadable) else value
 
 
-async def link_of(run: Run) -> ContinuedFrom | None:
-    """Return which ended run this one continues; None if it continues none, or cannot tell."""
+async def beginning_of(run: Run) -> Beginning:
+    """Return what a run was started with; nothing of it where the server cannot tell."""
     try:
-        return await read_link(run.handle)
+        return await read_beginning(run.handle)
     except RPCError:
-        return None
+        return Beginning()

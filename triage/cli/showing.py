@@ -22,13 +22,13 @@ from triage.cli.clients import (
 from triage.cli.errors import CliError, RefusedError
 from triage.cli.following import platform_fault, put_response, response_lines
 from triage.cli.output import Format, columns, put, put_json
-from triage.cli.predecessors import link_of
+from triage.cli.predecessors import beginning_of
 from triage.cli.running import run as run_coroutine
 from triage.cli.text import exact, fold
 from triage.cli.times import told, with_times_told
+from triage.continuing import Beginning
 from triage.contracts import names
 from triage.contracts.approval import REFUSAL_MEANING, Verdict
-from triage.contracts.options import ContinuedFrom
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import RefusalView, StateView
 from triage.settings import Settings
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from triage.cli.briefing import Briefing
 
 SHOW_SECONDS: Final = 15.0
+NOT_KNOWN: Final = Beginning()
 LEDGER_STATES: Final = {
     "refused": "cancelled, with the reason",
     "conflict": "cancelled, with the reason, if it got that far",
@@ -73,14 +74,14 @@ async def _show(name: str, format_: Format) -> None:
             return
         state = _read(answer)
         briefing = await _briefing(client, settings, run, state)
-        continued = await link_of(run)
+        beginning = await beginning_of(run)
     if format_ is Format.JSON:
-        _put_json(run, answer, briefing, continued)
+        _put_json(run, answer, briefing, beginning)
     elif state is None:
         message = "the worker that answered runs another version of this program"
         raise RefusedError(message, "'--format json' prints its answer as it is") from None
     else:
-        put(*state_lines(run, state, briefing, continued))
+        put(*state_lines(run, state, briefing, beginning))
     if fault is not None:
         raise fault
 
@@ -105,18 +106,18 @@ async def _briefing(
     return await brief(client, settings, run, state, state.pending)
 
 
-def _put_json(
-    run: Run, answer: bytes, briefing: Briefing | None, continued: ContinuedFrom | None
-) -> None:
+def _put_json(run: Run, answer: bytes, briefing: Briefing | None, beginning: Beginning) -> None:
     """Print the state as the run told it, with its id and what whoever decides is shown.
 
-    A run that continues another names that, too.
+    A run names its request, and one that continues another names that, too.
     """
     document = json.loads(answer)
     fields = document if isinstance(document, dict) else {}
     shown = None if briefing is None else briefing.to_json()
+    continued = beginning.continued_from
     link = {"continued_from": continued.model_dump(mode="json")} if continued else {}
-    put_json({"workflow_id": run.id, **link, **fields, "review": shown})
+    named = {"workflow_id": run.id, "request_id": beginning.request_id or None}
+    put_json({**named, **link, **fields, "review": shown})
 
 
 async def _fault(run: Run) -> RefusedError | None:
@@ -173,12 +174,14 @@ async def _show_other(run: Run, format_: Format) -> None:
 
 
 def state_lines(
-    run: Run, state: StateView, briefing: Briefing | None, continued: ContinuedFrom | None = None
+    run: Run, state: StateView, briefing: Briefing | None, beginning: Beginning = NOT_KNOWN
 ) -> Iterator[str]:
     """Return a run's state for people; the parts that are empty are left out."""
     yield run.id
     yield f"status      {state.status.value} at version {state.version} ({run.execution_status})"
-    if continued is not None:
+    if beginning.request_id:
+        yield f"request     {exact(beginning.request_id)}"
+    if (continued := beginning.continued_from) is not None:
         yield f"continues   {exact(continued.workflow_id)} from version {continued.version}"
     yield f"steps       {state.steps}, of them retries {state.retries}"
     yield from _section("decisions", _decisions(state))

@@ -184,6 +184,9 @@ class _Call:
                     await answer.aclose()
         except TimeoutError:
             raise self._late() from None
+        except httpx2.ConnectError as error:
+            self._why = _why_no_connection(error)
+            raise self._unanswered() from None
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError, _StopError):
             raise self._unanswered() from None
         except asyncio.CancelledError:
@@ -268,6 +271,16 @@ async def nothing_sent_yet() -> AsyncIterator[None]:
 @functools.cache
 def _tls() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
+
+
+def _why_no_connection(error: httpx2.ConnectError) -> str:
+    """Say why there is none: what the system says of it is not quoted."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionRefusedError):
+            return "GitHub cannot be reached: connection refused"
+        cause = cause.__cause__ or cause.__context__
+    return "GitHub cannot be reached"
 
 
 def _lower(headers: httpx2.Headers) -> dict[str, str]:

@@ -353,3 +353,13 @@ async def test_a_machine_that_cannot_prove_its_name_is_told_nothing(tmp_path: Pa
     server.close()
     await server.wait_closed()
     assert (False, []) == (error.value.effect_possible, heard)
+
+
+async def test_a_refused_connection_is_told_as_one() -> None:
+    """Nobody listens there, which is not an answer that did not come; nothing was sent."""
+    wire = Wire(address="http://127.0.0.1:1")
+    async with github_wire.connected(wire, Secret(token=TOKEN)) as github:
+        with pytest.raises(TrackerUnavailable) as told:
+            await github.get("/user", {})
+    assert "GitHub cannot be reached: connection refused" == str(told.value)
+    assert not told.value.effect_possible
