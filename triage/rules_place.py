@@ -100,7 +100,8 @@ class RulesPlace:
                     raise _unreadable("is no regular file")
                 return _mark(found), stream.read(MAX_FILE_BYTES + 1)
         except (OSError, ValueError) as error:
-            raise _unreadable(f"cannot be read ({type(error).__name__})") from None
+            why = getattr(error, "strerror", None) or "no such path"
+            raise _unreadable(f"cannot be read: {why}") from None
 
     def parse(self, data: bytes, tools: Iterable[ToolSpec]) -> Written:
         """Return what a file with this content says.

@@ -133,8 +133,8 @@ def _read(file: Path, where: str) -> str:
     except UnicodeDecodeError:
         raise SettingsError(f"{where}: names a file that is not UTF-8 text") from None
     except (OSError, ValueError) as error:
-        kind = type(error).__name__
-        raise SettingsError(f"{where}: cannot be read ({kind}); check path and rights") from None
+        why = getattr(error, "strerror", None) or "no such path"
+        raise SettingsError(f"{where}: cannot be read ({why}); check path and rights") from None
     if len(content) > MAX_FILE_BYTES:
         raise SettingsError(f"{where}: names a file of more than {MAX_FILE_BYTES} bytes")
     return text

@@ -288,6 +288,24 @@ def test_nothing_is_accepted_where_nothing_waits(typed: Typed) -> None:
     assert NOBODY_YET == _accepted(typed)
 
 
+def test_accept_calls_no_file_in_force_that_no_worker_looks_at(typed: Typed) -> None:
+    """It says what is in force instead, and with which setting the file would be."""
+    less, more = _write(typed, NARROW, "less.toml"), _write(typed, WIDE, "more.toml")
+    status, _, told = _error(typed("policy", "accept", less, "--yes"))
+    assert (1, True) == (status, told.endswith("are not in force: the built-in rules are"))
+    hint = f"hint: they are where a worker has TRIAGE_POLICY={less}\n"
+    assert hint in typed("policy", "accept", less, "--yes").err
+    wrong = {"TRIAGE_POLICY": str(_write(typed, WRONG, "wrong.toml"))}
+    beside = typed("policy", "accept", less, "--yes", env=wrong).err
+    assert "allow nothing new, and are not in force\n" in beside
+    accepted = typed("policy", "accept", more, "--yes", "--create").out
+    assert accepted.endswith(f"only where it has this setting, too:\n  TRIAGE_POLICY={more}\n")
+    assert "every run" not in accepted
+    shown = " ".join(typed("policy", "show").out.split())
+    assert "the built-in rules would allow" in shown
+    assert "more, and wait for acceptance: triage policy accept" in shown
+
+
 def test_a_file_that_changed_since_it_was_shown_is_not_accepted(
     typed: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,13 +351,13 @@ def test_a_database_that_does_not_answer_is_told(typed: Typed, command: str) -> 
     assert (3, "", False) == (answer.status, answer.out, "s3cret" in answer.err)
 
 
-def test_a_file_that_is_not_there_is_told(typed: Typed) -> None:
-    """So is a folder in its place."""
-    missing = typed("policy", "check", "nowhere.toml")
-    folder = typed("policy", "check", typed.home)
-    assert [1, 1] == [missing.status, folder.status]
-    assert "the file: cannot be read (FileNotFoundError)" in missing.out
-    assert f"{typed.home}: cannot be used: 1 mistake\n" in folder.out
+@pytest.mark.parametrize("command", ["check", "show", "accept"])
+def test_a_file_that_is_not_there_is_told(typed: Typed, command: str) -> None:
+    """So is a folder in its place, as every other command tells it."""
+    missing = _error(typed("policy", command, "nowhere.toml"))
+    assert (2, "", "error: nowhere.toml: cannot be read: No such file or directory") == missing
+    folder = _error(typed("policy", command, typed.home))
+    assert (2, "", f"error: {typed.home}: cannot be read: Is a directory") == folder
 
 
 def test_a_database_from_before_acceptances_has_none(typed: Typed) -> None:

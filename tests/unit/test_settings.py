@@ -245,7 +245,7 @@ def test_database_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (None, "cannot be read (FileNotFoundError); check path and rights"),
+        (None, "cannot be read (No such file or directory); check path and rights"),
         (b"\n", "names an empty file; put the secret into it"),
         (b"\xff", "names a file that is not UTF-8 text"),
     ],

@@ -11,13 +11,20 @@ from pydantic import JsonValue
 
 from triage.cli.errors import InputError, RefusedError, StoppedError
 from triage.cli.output import Format, columns, put, put_json, put_table, say
-from triage.cli.policy_state import PolicyState, place_of, policy_state
+from triage.cli.policy_state import (
+    LOOKED_AT_WITH,
+    PolicyState,
+    needed_setting,
+    place_of,
+    policy_state,
+)
 from triage.cli.policy_words import (
     BUILTIN,
     WIDENING_HEADERS,
     accepted_in_words,
     put_narrowings,
     short,
+    source_in_words,
     widening_cells,
     widening_json,
 )
@@ -25,9 +32,10 @@ from triage.cli.running import run
 from triage.cli.stores import CREATE, must_exist, open_store
 from triage.cli.text import quoted, wrap
 from triage.cli.who import who
+from triage.policy.rules_findings import RulesFileError
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.rules_place import RulesPlace
-from triage.settings import load_settings
+from triage.settings import Settings, load_settings
 from triage.storage.acceptances import Acceptance, Acceptances
 
 YES: Final = "yes"
@@ -54,7 +62,7 @@ def accept(
     place = place_of(settings, file)
     state = run(policy_state(settings, place))
     if state.is_written:
-        raise RefusedError(f"nothing waits: {_name(state)} allow nothing new, and are in force")
+        raise _nothing_waits(state, settings, place)
     if not create:
         run(must_exist(CREATE))
     if format_ is Format.TEXT:
@@ -62,7 +70,22 @@ def accept(
     if not yes:
         _ask(name, state)
     _see_that_it_is_still(state, place)
-    _put_acceptance(run(_record(state, name, create=create)), state, format_)
+    accepted = run(_record(state, name, create=create))
+    _put_acceptance(accepted, state, needed_setting(settings, place), format_)
+
+
+def _nothing_waits(state: PolicyState, settings: Settings, place: RulesPlace) -> RefusedError:
+    """Say that nothing waits, and what is in force, which may be something else."""
+    nothing = f"nothing waits: {_name(state)} allow nothing new, and"
+    setting = needed_setting(settings, place)
+    if not setting:
+        return RefusedError(f"{nothing} are in force")
+    hint = f"they are where a worker has {setting}"
+    try:
+        in_force = source_in_words(run(policy_state(settings, RulesPlace.of(settings))))
+    except (InputError, RulesFileError):
+        return RefusedError(f"{nothing} are not in force", hint)
+    return RefusedError(f"{nothing} are not in force: {in_force} are", hint)
 
 
 def _name(state: PolicyState) -> str:
@@ -100,7 +123,9 @@ async def _record(state: PolicyState, name: str, *, create: bool) -> Acceptance:
         )
 
 
-def _put_acceptance(accepted: Acceptance, state: PolicyState, format_: Format) -> None:
+def _put_acceptance(
+    accepted: Acceptance, state: PolicyState, setting: str, format_: Format
+) -> None:
     if format_ is Format.JSON:
         widens: list[JsonValue] = [widening_json(one) for one in state.standing.waiting]
         narrows: list[JsonValue] = [widening_json(one) for one in state.narrows]
@@ -116,4 +141,6 @@ def _put_acceptance(accepted: Acceptance, state: PolicyState, format_: Format) -
         )
     else:
         digest = short(accepted.digest)
-        put(f"accepted {digest} as {quoted(accepted.by)}: it holds for every run that begins now")
+        begins = "" if setting else ": it holds for every run that begins now"
+        put(f"accepted {digest} as {quoted(accepted.by)}{begins}")
+        put(*(("", LOOKED_AT_WITH, f"  {setting}") if setting else ()))

@@ -12,11 +12,13 @@ from pydantic import JsonValue
 from triage.cli.output import Format, columns, put, put_json, put_table
 from triage.cli.policy_state import (
     COMMAND,
+    LOOKED_AT_WITH,
     WAITS,
     PolicyState,
-    is_looked_at,
+    needed_setting,
     place_of,
     policy_state,
+    read_written,
 )
 from triage.cli.policy_words import (
     BUILTIN,
@@ -32,42 +34,35 @@ from triage.cli.running import run
 from triage.cli.text import wrap
 from triage.policy.rules_file import RuleFinding, RulesFileError
 from triage.policy.rules_findings import MAX_FINDINGS
-from triage.policy.tools import BUILTIN_TOOLS
 from triage.rules_place import RulesPlace
-from triage.settings import Settings, load_settings
+from triage.settings import load_settings
 
 
 def check(file: Path | None, format_: Format) -> None:
     """Print every finding with its line and hint, then what comes of the file.
 
     Raises:
+        InputError: there is no such file, or it cannot be read.
         typer.Exit: with status 1 if the file cannot be used.
         StorageError: the file can be used, and cannot be compared with what was accepted.
     """
     settings = load_settings()
     place = place_of(settings, file)
     try:
-        written = place.read(BUILTIN_TOOLS)
+        written = read_written(place)
     except RulesFileError as error:
         _put_wrong(place, error, format_)
         raise typer.Exit(1) from None
     if format_ is Format.TEXT:
         put(*_finding_lines(written.warnings))
     state = run(policy_state(settings, place))
-    variable = _variable(settings, place)
+    variable = needed_setting(settings, place)
     if format_ is Format.JSON:
         put_json({**_as_json(state), "next": _next(state, place, variable)})
         return
     _put_state(state, _next(state, place, variable))
     if variable:
-        put("", "A worker looks at this file only where it has this setting, too:", f"  {variable}")
-
-
-def _variable(settings: Settings, place: RulesPlace) -> str:
-    """Return the setting that makes a worker look at this file; empty if these settings do."""
-    if place.path is None or is_looked_at(settings, place):
-        return ""
-    return f"TRIAGE_POLICY={shlex.quote(str(place.path.absolute()))}"
+        put("", LOOKED_AT_WITH, f"  {variable}")
 
 
 def _next(state: PolicyState, place: RulesPlace, variable: str) -> str | None:

@@ -9,12 +9,13 @@ from typing import Final
 from pydantic import JsonValue
 
 from triage.cli.output import Format, beside, put, put_json, put_table
-from triage.cli.policy_state import ACCEPT, PolicyState, place_of, policy_state
+from triage.cli.policy_state import PolicyState, place_of, policy_state
 from triage.cli.policy_words import (
     BUILTIN,
     accepted_json,
     short,
     source_in_words,
+    waiting_in_words,
     widening_json,
 )
 from triage.cli.running import run
@@ -55,8 +56,7 @@ def _where_from(state: PolicyState, rules: Rules) -> Iterator[tuple[str, str]]:
     else:
         yield "not in force", f"{written}, {digest}"
     if not state.is_written:
-        count = len(state.standing.waiting)
-        yield "waiting", f"{written} would allow {count} more, and {ACCEPT}"
+        yield "waiting", waiting_in_words(state)
 
 
 def _facts(rules: Rules) -> Iterator[tuple[str, str]]:

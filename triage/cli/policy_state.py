@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from triage.cli.errors import InputError
 from triage.cli.stores import LOOK_SECONDS
 from triage.policy.narrowing import Narrowing, narrowings
 from triage.policy.standing import Standing, judge
 from triage.policy.tools import BUILTIN_TOOLS
-from triage.rules_place import RulesPlace, Written
+from triage.rules_place import RulesPlace, UnreadableRulesError, Written
 from triage.settings import Settings
 from triage.storage.acceptances import FIRST_REVISION, NOBODY_YET, Acceptances, AcceptedRules
 from triage.storage.address import parse_address
@@ -19,8 +21,8 @@ from triage.storage.schema import REVISIONS
 from triage.storage.version import check_schema, schema_revision
 
 WAITS: Final = "waits for acceptance"
+LOOKED_AT_WITH: Final = "A worker looks at this file only where it has this setting, too:"
 COMMAND: Final = "triage policy accept"
-ACCEPT: Final = f"{WAITS}: {COMMAND}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,35 @@ async def policy_state(settings: Settings, place: RulesPlace) -> PolicyState:
     """Look what is written at a place and what was accepted; nothing is changed by looking.
 
     Raises:
+        InputError: there is no such file, or it cannot be read.
         RulesFileError: the rules cannot be used.
         StorageError: it cannot be said what was accepted.
     """
-    written = place.read(BUILTIN_TOOLS)
+    written = read_written(place)
     accepted = await accepted_rules(settings)
     standing = judge(written.rules, accepted.rules)
     return PolicyState(written, accepted, standing, is_looked_at(settings, place))
+
+
+def read_written(place: RulesPlace) -> Written:
+    """Return what is written at a place.
+
+    Raises:
+        InputError: there is no such file, or it cannot be read.
+        RulesFileError: the rules cannot be used.
+    """
+    try:
+        return place.read(BUILTIN_TOOLS)
+    except UnreadableRulesError as error:
+        [found] = error.findings
+        raise InputError(f"{place.path}: {found.message}", found.hint) from None
+
+
+def needed_setting(settings: Settings, place: RulesPlace) -> str:
+    """Return the setting that makes a worker look at this file; empty if these settings do."""
+    if place.path is None or is_looked_at(settings, place):
+        return ""
+    return f"TRIAGE_POLICY={shlex.quote(str(place.path.absolute()))}"
 
 
 def is_looked_at(settings: Settings, place: RulesPlace) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from triage.cli.output import put, put_table
-from triage.cli.policy_state import PolicyState
+from triage.cli.policy_state import COMMAND, WAITS, PolicyState
 from triage.cli.times import told
 from triage.policy.narrowing import Narrowing
 from triage.policy.widening import Widening
@@ -28,6 +28,13 @@ def source_in_words(state: PolicyState) -> str:
     if not state.is_written:
         return accepted_in_words(state.accepted)
     return BUILTIN if state.written.path is None else f"the rules in {state.written.path}"
+
+
+def waiting_in_words(state: PolicyState) -> str:
+    """Say how much the written rules would allow, and how they come to be in force."""
+    path, count = state.written.path, len(state.standing.waiting)
+    what, waits = (BUILTIN, "wait for acceptance") if path is None else (path, WAITS)
+    return f"{what} would allow {count} more, and {waits}: {COMMAND}"
 
 
 def accepted_in_words(accepted: AcceptedRules) -> str:

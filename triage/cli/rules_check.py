@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from triage.cli.errors import InputError
 from triage.cli.findings import Finding, Level
-from triage.cli.policy_state import ACCEPT, PolicyState, policy_state
-from triage.cli.policy_words import accepted_in_words, short, source_in_words
+from triage.cli.policy_state import PolicyState, policy_state
+from triage.cli.policy_words import accepted_in_words, short, source_in_words, waiting_in_words
 from triage.policy.rules_file import RulesFileError
 from triage.rules_place import RulesPlace
 from triage.settings import Settings
 from triage.storage.errors import StorageError
 
 NAME: Final = "rules"
-WRONG: Final = "correct it; a worker does not start with it, and a running one keeps what it had"
+START: Final = "a worker does not start with it, and a running one keeps what it had"
+WRONG: Final = f"correct it; {START}"
 
 
 async def check(settings: Settings) -> list[Finding]:
@@ -24,6 +26,8 @@ async def check(settings: Settings) -> list[Finding]:
         state = await policy_state(settings, place)
     except RulesFileError as error:
         return [Finding(NAME, Level.FAIL, f"{place.path}: {f}", WRONG) for f in error.findings]
+    except InputError as error:
+        return [Finding(NAME, Level.FAIL, str(error), f"{error.hint}; {START}")]
     except StorageError as error:
         return [Finding(NAME, Level.WARN, f"not compared with what was accepted: {error}")]
     return [*_standing(state)]
@@ -34,9 +38,7 @@ def _standing(state: PolicyState) -> Iterator[Finding]:
     if state.is_written:
         yield Finding(NAME, Level.OK, f"{source}, {digest}")
     else:
-        count = len(state.standing.waiting)
-        what = str(state.written.path or "the built-in rules")
-        detail = f"{what} would allow {count} more, and {ACCEPT}"
+        detail = waiting_in_words(state)
         advice = f"until then {accepted_in_words(state.accepted)} are in force, as a whole"
         yield Finding(NAME, Level.WARN, detail, advice)
     for warning in state.written.warnings:

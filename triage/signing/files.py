@@ -125,7 +125,8 @@ def _read(path: Path, limit: int, forbidden: int, problem: type[SigningError], w
             found = os.fstat(file.fileno())
             data = file.read(limit + 1)
     except (OSError, ValueError) as error:
-        raise problem(f"{what}: cannot be read ({type(error).__name__})") from None
+        why = getattr(error, "strerror", None) or "no such path"
+        raise problem(f"{what}: cannot be read ({why})") from None
     if not stat.S_ISREG(found.st_mode) or len(data) > limit:
         raise problem(f"{what}: is no file of at most {limit} bytes")
     if stat.S_IMODE(found.st_mode) & forbidden:
