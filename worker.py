@@ -41,7 +41,7 @@ from triage.policy.tools import BUILTIN_TOOLS
 from triage.replay import replay_files
 from triage.rules_place import RulesPlace
 from triage.sandbox import bare, sandboxed
-from triage.settings import Role, Settings, SettingsError, load_settings
+from triage.settings import Role, Settings, SettingsError, load_settings, strange
 from triage.signing.files import KeyringFile
 from triage.signing.keys import KeyringError
 from triage.storage.acceptances import Acceptances
@@ -205,6 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = load_settings()
         check_supported(settings)
         logs.configure(settings.log_level)
+        logs.tell_once(__name__, strange())
         if settings.keyring is not None:
             KeyringFile(settings.keyring).load()
         RulesPlace.of(settings).read(BUILTIN_TOOLS)

@@ -11,7 +11,7 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -104,6 +104,12 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     """Return the logger of a module: ``get_logger(__name__).info("server started", port=7233)``."""
     logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
     return logger
+
+
+def tell_once(name: str, problems: Sequence[str]) -> None:
+    """Write one warning of all that is odd where a process begins, if anything is."""
+    if problems:
+        get_logger(name).warning("; ".join(problems))
 
 
 def escape(text: str, limit: int = MAX_VALUE_CHARS) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -38,12 +39,14 @@ from triage.contracts.wording import in_words
 from triage.extensions import ExtensionError, install
 from triage.settings_sources import (
     CONFIG_VARIABLE,
+    MAX_PROBLEMS,
     PREFIX,
     SettingsError,
     config_path,
     config_values,
     read_secret,
     secret_files,
+    strange_variables,
     variable,
 )
 
@@ -56,6 +59,7 @@ __all__ = [
     "held_in_files",
     "load_settings",
     "process_environment",
+    "strange",
     "temporal_profile",
     "worker_environment",
 ]
@@ -309,6 +313,11 @@ def process_environment() -> dict[str, str]:
 def temporal_profile() -> str | None:
     """Return the profile of Temporal's configuration that the environment names, if any."""
     return os.environ.get("TEMPORAL_PROFILE") or None
+
+
+def strange() -> tuple[str, ...]:
+    """Return a sentence for each ``TRIAGE_...`` variable that no setting has, by its name alone."""
+    return tuple(islice(strange_variables(os.environ, Settings.model_fields), MAX_PROBLEMS))
 
 
 def config_file() -> Path | None:

@@ -36,6 +36,15 @@ SECRETS: Final = (
 ENVIRONMENT_ONLY: Final = frozenset({"extensions"})
 """Settings that no file can hold: a folder may be somebody else's."""
 
+OTHERS: Final = frozenset({"db_password", "debug", "keyring_folder", "service_key_folder"})
+"""Variables that are no settings: the command line's, and those of ``docker-compose.yml``."""
+
+_SERVICE_LINK: Final = re.compile(
+    r"(?:[a-z0-9_]+_)?(?:service_host|service_port(?:_[a-z0-9_]+)?|port)"
+    r"|(?:[a-z0-9_]+_)?port_[0-9]+_(?:tcp|udp|sctp)(?:_(?:proto|port|addr))?"
+)
+"""What Kubernetes sets in each container for a service that is called triage, or triage-…."""
+
 MAX_FILE_BYTES: Final = 1_048_576
 MAX_PROBLEMS: Final = 20
 """How many keys that are wrong are told of at once."""
@@ -57,6 +66,20 @@ class SettingsError(Exception):
 def variable(name: str) -> str:
     """Return the environment variable of the setting `name`."""
     return f"{PREFIX}{name.upper()}"
+
+
+def strange_variables(environ: Mapping[str, str], known: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each variable of ours that nothing reads; values are never shown."""
+    also = {"config", *OTHERS, *(f"{name}_file" for name in SECRETS)}
+    names = {*known, *also}
+    for full in sorted(name for name, value in environ.items() if value):
+        name = full.removeprefix(PREFIX).lower()
+        if not full.startswith(PREFIX) or name in names or _SERVICE_LINK.fullmatch(name):
+            continue
+        shown = full if re.fullmatch(r"[A-Za-z0-9_]{1,60}", full) else f"a variable {PREFIX}…"
+        close = difflib.get_close_matches(name, sorted(names - OTHERS), 1)
+        advice = f"; did you mean {variable(close[0])}?" if close else ""
+        yield f"{shown} is no setting{advice}"
 
 
 def config_path(environ: Mapping[str, str]) -> Path | None:

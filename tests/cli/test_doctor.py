@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Stack, Triage
+from tests.cli.in_process import Typed
 from triage.cli import secrets_check
 from triage.cli.database_check import newest_revision
 from triage.cli.findings import Level
@@ -52,6 +55,16 @@ def test_a_secret_s_file_that_others_may_open_is_named(tmp_path: Path) -> None:
 def test_the_schema_that_it_expects_is_the_stores() -> None:
     """The revision that is read from file names is the one that the store works with."""
     assert REVISIONS[-1] == newest_revision()
+
+
+def test_a_mistyped_variable_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is a warning that names it and what may be meant, whatever else is wrong."""
+    env = {"TRIAGE_MODLE": "s3cret", "TRIAGE_ROLES": "king"}
+    answer = Typed(tmp_path, monkeypatch, capsys)("doctor", env=env)
+    told = "warn  settings    TRIAGE_MODLE is no setting; did you mean TRIAGE_MODEL?"
+    assert (True, False) == (told in answer.out, "s3cret" in answer.out)
 
 
 def test_no_server(triage: Triage) -> None:

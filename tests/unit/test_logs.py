@@ -46,6 +46,15 @@ def test_structlog_fields(stream: io.StringIO) -> None:
     }
 
 
+def test_what_is_odd_at_the_start_is_one_warning(stream: io.StringIO) -> None:
+    """All of it stands in one line, and nothing is written where nothing is odd."""
+    logs.tell_once("worker", ())
+    logs.tell_once("worker", ("TRIAGE_X is no setting", "TRIAGE_Y is no setting"))
+    [line] = _lines(stream)
+    told = "TRIAGE_X is no setting; TRIAGE_Y is no setting"
+    assert ("warning", told) == (line["level"], line["event"])
+
+
 def test_stdlib_fields(stream: io.StringIO) -> None:
     """A standard library record of ours is formatted, and its `extra` held to the same fields."""
     logging.getLogger("triage.web").warning("step %d", 3, extra={"tool": "read", "body": SECRET})

@@ -17,6 +17,7 @@ from triage.settings import (
     config_file,
     load_settings,
     process_environment,
+    strange,
     worker_environment,
 )
 
@@ -365,3 +366,19 @@ def test_what_deliveries_are_told_by(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match="TRIAGE_WEBHOOK_SECRET: has fewer") as caught:
         load_settings()
     assert "guess-me" not in str(caught.value)
+
+
+def test_a_variable_that_no_setting_has_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the nearest name, and without its value; one that something else reads is none."""
+    wrong = ("TRIAGE_MODLE", "TRIAGE_GITHUB_TOKEN_FIEL", "TRIAGE_\x1b[2J", "TRIAGE_QQ")
+    links = ("TRIAGE_PORT", "TRIAGE_SERVICE_HOST", "TRIAGE_PORT_7233_TCP_ADDR", "TRIAGE_UI_PORT")
+    files = ("TRIAGE_GITHUB_TOKEN_FILE", "TRIAGE_CONFIG", "TRIAGE_DEBUG", "TRIAGE_DB_PASSWORD")
+    for name in (*wrong, *links, *files, "TRIAGE_Model", "TRIAGELESS"):
+        monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv("TRIAGE_EMPTY", "")
+    assert (
+        "a variable TRIAGE_… is no setting",
+        "TRIAGE_GITHUB_TOKEN_FIEL is no setting; did you mean TRIAGE_GITHUB_TOKEN_FILE?",
+        "TRIAGE_MODLE is no setting; did you mean TRIAGE_MODEL?",
+        "TRIAGE_QQ is no setting",
+    ) == strange()

@@ -20,7 +20,14 @@ from triage import extensions
 from triage.cli.findings import Finding, Level
 from triage.cli.output import Format, put, put_json
 from triage.cli.running import run
-from triage.settings import Settings, SettingsError, config_file, held_in_files, load_settings
+from triage.settings import (
+    Settings,
+    SettingsError,
+    config_file,
+    held_in_files,
+    load_settings,
+    strange,
+)
 
 OLDEST_PYTHON: Final = (3, 11)
 CHECK_SECONDS: Final = 8.0
@@ -34,7 +41,7 @@ def doctor(format_: Format) -> None:
     Raises:
         typer.Exit: with 3 when a service is unreachable, with 1 when something else is wrong.
     """
-    findings = [*_machine(), *_configured()]
+    findings = [*_machine(), *_strange(), *_configured()]
     if format_ is Format.JSON:
         put_json([finding.to_json() for finding in findings])
     else:
@@ -58,6 +65,14 @@ def _machine() -> Iterator[Finding]:
     else:
         advice = "'make setup' installs it; demo, up and evaluate start a server with it"
         yield Finding("temporal", Level.WARN, "the temporal program is not there", advice)
+
+
+def _strange() -> Iterator[Finding]:
+    """Yield the variables that look like ours and are read by nobody."""
+    for problem in strange():
+        yield Finding(
+            "settings", Level.WARN, problem, "nothing reads it; correct its name or unset it"
+        )
 
 
 def _configured() -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from triage.cli.errors import InputError, StoppedError
 from triage.cli.output import put, say
 from triage.cli.running import run
 from triage.ingest.companions import companions, service_key
-from triage.settings import load_settings
+from triage.settings import load_settings, strange
 from triage.signing.keys import SigningKey
 from triage.web import serving
 
@@ -28,6 +28,7 @@ def serve(host: str, port: int) -> None:
     serving.secrets_of(settings)
     key = service_key(settings)
     logs.configure(settings.log_level)
+    logs.tell_once(__name__, strange())
     with _listening(host, port) as listening:
         told = (f"serving on {_shown(listening)}", _about_comments(key))
         try:

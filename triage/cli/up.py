@@ -25,7 +25,7 @@ from triage.cli.output import put, say
 from triage.cli.running import run
 from triage.contracts.names import writes_queue
 from triage.embedded import EmbeddedServer, PortBusy, WorkerProcess
-from triage.settings import Settings, load_settings
+from triage.settings import Settings, load_settings, strange
 
 SHORT_LIFE_SECONDS: Final = 10.0
 MAX_SHORT_LIVES: Final = 3
@@ -43,6 +43,7 @@ def up(port: int, ui_port: int, data: Path | None) -> None:
         raise InputError(f"the server and its UI cannot share port {port}")
     settings = up_settings(data)
     silence_core()
+    say(*(f"warning: {problem}" for problem in strange()))
     was_there = settings.home.exists()
     try:
         with sole_use(made_folder(settings.home)):
