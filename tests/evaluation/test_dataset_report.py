@@ -54,6 +54,7 @@ def test_the_text_says_what_the_exit_status_says() -> None:
     report = a_report(*NEW, base=OLD)
     lines = list(text_lines(report, check(from_options(["right=0.6"], []), report.main)))
     assert "cases.jsonl: 4 cases" == lines[0]
+    assert "cases.jsonl: 1 case" == next(text_lines(a_report(NEW[0]), ()))
     assert re.search(r"^  case +2 = 50% \(15-85\) +1 = 25%", lines[4])
     assert "  ended with: none 3, model_invalid_output 1" in lines
     assert any(line.startswith("  case.right             +25.0 (") for line in lines)

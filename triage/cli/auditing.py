@@ -122,7 +122,7 @@ def _read_heads(file: Path) -> list[AuditHead]:
         kept = _HEADS.validate_python(document)
     except ValidationError as error:
         hint = "give the file that 'triage audit head' printed"
-        raise InputError(explain(error, "the head", KeptHead), hint) from None
+        raise InputError(explain(error, "the head", KeptHead, to_author=True), hint) from None
     if len({head.tenant for head in kept}) != len(kept):
         raise InputError("the head names a tenant twice")
     return [AuditHead(tenant=head.tenant, seq=head.seq, hash=head.hash) for head in kept]

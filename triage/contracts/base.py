@@ -18,6 +18,7 @@ from pydantic import (
     model_serializer,
 )
 
+from triage.contracts.field_names import meant, shown_name
 from triage.contracts.wording import in_words
 
 MAX_REQUEST_ID_CHARS = 256
@@ -57,7 +58,9 @@ class ContractError(ValueError):
     """Input that does not meet its contract; the message names the field, never its content."""
 
 
-def explain(error: ValidationError, what: str, *models: type[Contract]) -> str:
+def explain(
+    error: ValidationError, what: str, *models: type[Contract], to_author: bool = False
+) -> str:
     """Say in one line which fields of `what` are wrong and how, quoting no input.
 
     Args:
@@ -65,6 +68,8 @@ def explain(error: ValidationError, what: str, *models: type[Contract]) -> str:
         what: the name of the thing that was validated, such as ``request``.
         models: the contracts whose field names may be shown; any other name in the error's path
             is a key of the input and appears as ``*``.
+        to_author: whether a command says it of a file that its user gave it: a field that no
+            contract has is named then, too. Never for what a history or a log may keep.
 
     Returns:
         A sentence such as ``request.title: must not be blank; request.body: is missing``.
@@ -72,8 +77,12 @@ def explain(error: ValidationError, what: str, *models: type[Contract]) -> str:
     declared = {name for model in models for name in model.model_fields}
     told: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_input=False):
-        path = ".".join((what, *(_shown(part, declared) for part in problem["loc"])))
-        told.setdefault(path, in_words(problem))
+        parts, words = [_shown(part, declared) for part in problem["loc"]], in_words(problem)
+        if to_author and problem["type"] == "extra_forbidden":
+            name = str(problem["loc"][-1])
+            parts[-1] = shown_name(name)
+            words += meant(name, declared) if len(told) < MAX_PROBLEMS else ""
+        told.setdefault(".".join((what, *parts)), words)
     shown = [f"{path}: {words}" for path, words in told.items()]
     if len(shown) > MAX_PROBLEMS:
         shown[MAX_PROBLEMS:] = [f"problems in all: {len(shown)}"]

@@ -50,8 +50,8 @@ class TriageRequest(Contract):
     source: ShortText
 
 
-def parse_request(value: JsonValue) -> TriageRequest:
-    """Validate a decoded JSON value as a request.
+def parse_request(value: JsonValue, *, to_author: bool = False) -> TriageRequest:
+    """Validate a decoded JSON value as a request; `to_author` is that of `explain`.
 
     Raises:
         ContractError: the message names the field and what is wrong with it.
@@ -61,7 +61,8 @@ def parse_request(value: JsonValue) -> TriageRequest:
     try:
         return TriageRequest.model_validate_json(canonical_json(clean(value, "request")))
     except ValidationError as error:
-        raise ContractError(explain(error, "request", TriageRequest)) from None
+        told = explain(error, "request", TriageRequest, to_author=to_author)
+        raise ContractError(told) from None
 
 
 def changed_fields(before: TriageRequest, after: TriageRequest) -> tuple[str, ...]:

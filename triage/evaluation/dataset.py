@@ -42,7 +42,7 @@ Effect = Annotated[Name, AfterValidator(_effect)]
 
 
 class DatasetError(FixtureError):
-    """A file that can be read and is no data set; the message names its lines and quotes none."""
+    """A file that can be read and is no data set; the message names its lines and fields."""
 
 
 class Expected(Contract):
@@ -160,7 +160,8 @@ def _case(line: bytes, where: str, number: int) -> DatasetCase:
     try:
         read = Line.model_validate_json(canonical_json(value))
     except ValidationError as error:
-        raise DatasetError(f"{where}: {explain(error, 'case', Line, Expected)}") from None
+        told = explain(error, "case", Line, Expected, to_author=True)
+        raise DatasetError(f"{where}: {told}") from None
     if read.expected.failure is not FailureClass.INVALID_INPUT:
         _check_request(read.request, where)
     decisions = None if read.decisions is None else tuple(read.decisions)
@@ -169,6 +170,6 @@ def _case(line: bytes, where: str, number: int) -> DatasetCase:
 
 def _check_request(request: JsonValue, where: str) -> None:
     try:
-        parse_request(request)
+        parse_request(request, to_author=True)
     except ContractError as error:
         raise DatasetError(f"{where}: {error}") from None

@@ -132,7 +132,9 @@ def _difference(where: tuple[Behaviour, Grade], found: Difference) -> JsonValue:
 def text_lines(report: Report, checked: Sequence[Checked]) -> Iterator[str]:
     """Yield the answer for people."""
     dataset = report.dataset
-    yield f"{printable(dataset.name)}: {len(dataset.cases)} cases"
+    number = len(dataset.cases)
+    cases = f"{number} case{'' if number == 1 else 's'}"
+    yield f"{printable(dataset.name)}: {cases}"
     for summary in report.results:
         yield ""
         yield from _text_of(summary)

@@ -208,13 +208,13 @@ def _can_match(name: str, version: int) -> bool:
 
 
 def _checked(model: type[Model], value: JsonValue, what: str) -> Model:
-    """Validate as strict JSON; the message names the field and quotes nothing."""
+    """Validate as strict JSON; the message names the field and quotes no value."""
     if not isinstance(value, dict):
         raise FixtureError(f"{what} must be an object")
     try:
         return model.model_validate_json(canonical_json(value))
     except ValidationError as error:
-        raise FixtureError(explain(error, what, model)) from None
+        raise FixtureError(explain(error, what, model, to_author=True)) from None
 
 
 def _quoted(name: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.contracts.canonical import digest_of
+from triage.contracts.field_names import shown_name
 from triage.learning.measures import Answer, macro_f1, threshold_for
 from triage.learning.rows import IssueRow, Rows, RowsError
 from triage.learning.training import Example, teach
@@ -23,6 +24,9 @@ from triage.models.learned_weights import Weights
 
 FOLDS: Final = 5
 MIN_PER_LABEL: Final = 5
+MAX_SHOWN: Final = 5
+"""As many labels are named."""
+
 MIN_PER_GROUP: Final = 20
 """A group with fewer issues learns nothing of its own."""
 
@@ -110,9 +114,12 @@ def _check(rows: Rows) -> None:
     counts = Counter(row.label for row in rows.issues)
     if len(counts) < 2:  # noqa: PLR2004 - one label teaches nothing
         raise RowsError("has issues of one label only: at least two are needed")
-    few = sum(count < MIN_PER_LABEL for count in counts.values())
+    few = sorted(label for label, count in counts.items() if count < MIN_PER_LABEL)
     if few:
-        raise RowsError(f"labels with fewer than {MIN_PER_LABEL} different issues: {few}")
+        named = map(shown_name, few[:MAX_SHOWN])
+        more = [f"and {len(few) - MAX_SHOWN} more"] if len(few) > MAX_SHOWN else []
+        listed = ", ".join([*named, *more])
+        raise RowsError(f"labels with fewer than {MIN_PER_LABEL} different issues: {listed}")
 
 
 def _ways(rows: Rows) -> dict[str, list[Example]]:

@@ -23,7 +23,7 @@ MAX_LINE_BYTES: Final = 4_194_304
 
 
 class RowsError(ValueError):
-    """The file holds no usable issues; the message names lines and quotes nothing."""
+    """The file holds no usable issues; the message names lines and labels, and quotes no issue."""
 
 
 class IssueRow(BaseModel):

@@ -101,8 +101,8 @@ class Weights(Contract):
         return digest_of_bytes(self.body())
 
 
-def read_weights(data: bytes) -> Weights:
-    """Read weights strictly.
+def read_weights(data: bytes, *, to_author: bool = False) -> Weights:
+    """Read weights strictly; `to_author` is that of `explain`.
 
     Raises:
         ContractError: they are too large, no JSON, or of another shape; nothing is quoted.
@@ -112,7 +112,8 @@ def read_weights(data: bytes) -> Weights:
     try:
         return Weights.model_validate_json(data)
     except ValidationError as error:
-        raise ContractError(explain(error, "weights", Weights, Layer)) from None
+        told = explain(error, "weights", Weights, Layer, to_author=to_author)
+        raise ContractError(told) from None
 
 
 def read_written(data: bytes) -> Weights:
@@ -122,6 +123,6 @@ def read_written(data: bytes) -> Weights:
         ContractError: as `read_weights`, or a key stands there twice, so that what was looked at
             may not be what counts.
     """
-    weights = read_weights(data)
+    weights = read_weights(data, to_author=True)
     parse_json(data, "weights")
     return weights

@@ -184,6 +184,16 @@ def test_what_is_no_json_or_too_large_is_refused(monkeypatch: pytest.MonkeyPatch
         read_weights(b" " * 11)
 
 
+def test_a_field_that_is_none_is_named_to_whoever_wrote_the_file() -> None:
+    """What a worker reads out of its database may end in a history, and names none."""
+    data = _read().body().replace(b'"threshold"', b'"thresholt"')
+    with pytest.raises(ContractError) as told:
+        read_written(data)
+    assert 'weights."thresholt": unexpected field (did you mean threshold?)' in str(told.value)
+    with pytest.raises(ContractError, match=r"weights\.\*: unexpected field"):
+        read_weights(data)
+
+
 def test_a_file_in_which_a_key_stands_twice_is_refused() -> None:
     """Who looks at the file sees the first, and the last would be what counts."""
     body = _read().body()
