@@ -17,7 +17,7 @@ IssueName = Annotated[
     str, typer.Argument(metavar="REPOSITORY#NUMBER", help="The issue, such as local#7.")
 ]
 Labels = Annotated[
-    list[str], typer.Argument(metavar="LABEL...", help="The labels; letter case does not matter.")
+    list[str], typer.Argument(metavar="LABEL", help="The labels; letter case does not matter.")
 ]
 As = Annotated[str | None, typer.Option("--as", help="Who does it.  [default: the user's name]")]
 DEFAULT_REPOSITORY: Final = "local"
@@ -50,7 +50,7 @@ def add_issue(
     ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Open an issue in the local tracker; one of --body and --body-file is needed."""
+    """Open an issue in the local tracker. One of --body and --body-file is needed."""
     from triage.cli import issues  # noqa: PLC0415 - see triage.cli.main
 
     text = issues.body_of(body, body_file)
@@ -84,7 +84,7 @@ def show_issue(
 def label_issue(
     name: IssueName, labels: Labels, as_: As = None, format_: FormatOption = Format.TEXT
 ) -> None:
-    """Put labels on an issue, as a person does; the repository must have them."""
+    """Put labels on an issue, as a person does. The repository must have them."""
     from triage.cli import issue_changes  # noqa: PLC0415 - see triage.cli.main
 
     issue_changes.label(name, labels, as_, format_)
@@ -94,7 +94,7 @@ def label_issue(
 def unlabel_issue(
     name: IssueName, labels: Labels, as_: As = None, format_: FormatOption = Format.TEXT
 ) -> None:
-    """Take labels off an issue, as a person does; no run puts them back afterwards."""
+    """Take labels off an issue, as a person does. No run puts them back afterwards."""
     from triage.cli import issue_changes  # noqa: PLC0415 - see triage.cli.main
 
     issue_changes.unlabel(name, labels, as_, format_)
