@@ -90,6 +90,9 @@ def test_a_tracker_that_is_away_is_told(typed: Typed) -> None:
         (look["repository"], look["admitted"], look["whole"]) for look in answer.json()
     ]
     assert "acme/shop" in answer.err
+    old = typed("backfill", "acme/shop", env=env)
+    assert (3, True) == (old.status, "connection refused" in old.err)
+    assert "hint: 'triage doctor' says more" in old.err
 
 
 def test_a_repository_that_the_local_tracker_does_not_know_is_no_empty_one(typed: Typed) -> None:

@@ -111,6 +111,7 @@ async def _services(settings: Settings) -> list[Finding]:
     from triage.cli import (  # noqa: PLC0415 - see above
         comment_check,
         database_check,
+        model_probe,
         rules_check,
         temporal_check,
         tracker_check,
@@ -124,6 +125,7 @@ async def _services(settings: Settings) -> list[Finding]:
         _within("tracker", tracker_check.check(settings)),
         _within("comments", comment_check.check(settings)),
         _within("weights", weights_check.check(settings)),
+        _within("model", model_probe.check(settings)),
     )
     return [finding for findings in found for finding in findings] + [*_adapters(settings)]
 

@@ -1,6 +1,6 @@
-"""Checks that the models which the settings and the rules name can be asked, and what they cost.
+"""Checks that the models which the settings and the rules name are set up, and what they cost.
 
-Nothing is sent anywhere: a question to a provider costs something.
+Nothing is sent anywhere; `model_probe` asks whether their providers answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from triage.cli.findings import Finding, Level
-from triage.models.factory import kinds, known_names
+from triage.models.factory import KINDS, kinds, known_names
 from triage.models.llm_setup import PROVIDERS, Endpoint, LlmSetup, main_provider
 from triage.models.prices import PricesError
 from triage.policy.rules import Rules
@@ -64,6 +64,8 @@ def _model(settings: Settings, setup: LlmSetup, name: str, what: str) -> Iterato
     if kind not in kinds():
         advice = f"set TRIAGE_MODEL to one of: {known_names()}"
         yield Finding(NAME, Level.FAIL, f"{kind} is not built in{what}", advice)
+    elif kind not in KINDS:
+        yield Finding(NAME, Level.OK, f"{name}{what}, of an extension; it is not asked")
     elif kind not in PROVIDERS:
         yield Finding(NAME, Level.OK, f"{name}{what}")
     else:
@@ -77,10 +79,10 @@ def _behind_api(
     endpoint = setup.endpoint(kind)
     if not endpoint.is_usable:
         yield Finding(
-            NAME, Level.FAIL, f"{name}{what}: there is no key for it", _advice(settings, kind)
+            NAME, Level.FAIL, f"{name}{what}: there is no key for it", key_advice(settings, kind)
         )
         return
-    if _is_open(endpoint):
+    if is_open(endpoint):
         advice = "use https, unless nobody else can listen on the way"
         yield Finding(NAME, Level.WARN, f"{name}{what}: its key travels unencrypted", advice)
     if setup.prices.known(kind, model) is None:
@@ -91,12 +93,13 @@ def _behind_api(
         yield Finding(NAME, Level.OK, f"{name}{what}, prices {setup.prices.name}")
 
 
-def _advice(settings: Settings, kind: str) -> str:
+def key_advice(settings: Settings, kind: str) -> str:
+    """Say which setting a provider's key is."""
     variable = "MODEL" if kind == main_provider(settings) else kind.upper()
     return f"set TRIAGE_{variable}_API_KEY, or TRIAGE_{variable}_API_KEY_FILE"
 
 
-def _is_open(endpoint: Endpoint) -> bool:
-    """Whether others on the way could read the key."""
+def is_open(endpoint: Endpoint) -> bool:
+    """Return whether others on the way could read the key."""
     address = urlsplit(endpoint.base_url or "")
     return bool(endpoint.key) and address.scheme == "http" and address.hostname not in _HERE

@@ -2,7 +2,7 @@
 
 Why it exists: a model's name comes from outside, so it is looked up in one table and never
 imported. A new kind of model is one entry of `KINDS`; one behind an API is a module that says how
-it is spoken to, and its lines in `_SPOKEN` and `KINDS`.
+it is spoken to, and its lines in `SPOKEN`, `_MODULES` and `KINDS`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from triage import extensions
 from triage.models.base import ModelAdapter, PaidModel
 from triage.models.classifier import Classifier
 from triage.models.learned import LearnedModel
+from triage.models.llm_protocols import SPOKEN
 from triage.models.llm_setup import ANTHROPIC, OPENAI, LlmSetup
 from triage.models.recorded import RecordedModel
 from triage.models.rules import RulesModel
@@ -135,12 +136,11 @@ def _provider(name: str) -> Provider:
     """Return how a provider is spoken to."""
     from triage.models.llm import Provider  # noqa: PLC0415 - slow to load
 
-    spoken = import_module(_SPOKEN[name])
-    return Provider(spoken.headers, spoken.model)
+    return Provider(SPOKEN[name].headers, import_module(_MODULES[name]).model)
 
 
-_SPOKEN: Final = {OPENAI: "triage.models.llm_openai", ANTHROPIC: "triage.models.llm_anthropic"}
-"""The module that says how a provider is spoken to."""
+_MODULES: Final = {OPENAI: "triage.models.llm_openai", ANTHROPIC: "triage.models.llm_anthropic"}
+"""The module that makes a provider's models."""
 
 KINDS: Final[dict[str, ModelKind]] = {
     "rules": ModelKind("rules", _rules),
@@ -156,7 +156,7 @@ def preload(llm: LlmSetup) -> None:
 
     That takes seconds, in which nothing else happens: so a worker does it before it begins.
     """
-    for provider in _SPOKEN:
+    for provider in _MODULES:
         if llm.endpoint(provider).is_usable:
             _provider(provider)
 

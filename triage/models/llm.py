@@ -59,7 +59,7 @@ warnings.filterwarnings("ignore", message="Unexpected non-string value", categor
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """How one provider is spoken to; a new one is one module with these two, and its line."""
+    """How one provider is spoken to."""
 
     headers: Callable[[str], dict[str, str]]
     model: Callable[[str, str | None, httpx2.AsyncClient], Model]

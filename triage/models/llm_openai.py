@@ -12,9 +12,10 @@ from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+from triage.models.llm_protocols import SPOKEN
+from triage.models.llm_setup import OPENAI
 from triage.models.llm_wire import NO_KEY
 
-ADDRESS: Final = "https://api.openai.com/v1"
 _LOCAL: Final = OpenAIModelProfile(
     # Theirs would take the bounds out of the schema, which such servers follow to the letter.
     json_schema_transformer=None,
@@ -23,15 +24,13 @@ _LOCAL: Final = OpenAIModelProfile(
 )
 
 
-def headers(key: str) -> dict[str, str]:
-    """Return what a request proves its right with."""
-    return {"authorization": f"Bearer {key}"} if key else {}
-
-
 def model(name: str, base_url: str | None, client: httpx2.AsyncClient) -> Model:
     """Return the model, on a client that sends one request."""
     sdk = AsyncOpenAI(
-        api_key=NO_KEY, base_url=base_url or ADDRESS, max_retries=0, http_client=client
+        api_key=NO_KEY,
+        base_url=base_url or SPOKEN[OPENAI].address,
+        max_retries=0,
+        http_client=client,
     )
     if base_url is None:
         return OpenAIChatModel(name, provider=OpenAIProvider(openai_client=sdk))
