@@ -7,6 +7,7 @@ import pytest
 from triage.cli.following import BY_HAND, response_lines
 from triage.contracts.failures import LABEL_REMOVED, FailureClass
 from triage.contracts.response import Status, TriageResponse
+from triage.policy.security import SECURITY_ROUTE
 
 CONTINUE = "continue    once that is settled: triage resume 'a run'"
 
@@ -42,3 +43,24 @@ def test_where_a_label_was_taken_off_no_run_is_offered() -> None:
     assert f"continue    {BY_HAND}" in lines
     assert not any("triage resume" in line for line in lines)
     assert any("'triage undo'" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({}, "bug (the model's guess)"),
+        ({"route": None}, "-"),
+        ({"route": SECURITY_ROUTE}, SECURITY_ROUTE),
+        ({"evidence_ids": ("owners-api",)}, "bug"),
+        ({"failure": FailureClass.FINAL_OUTPUT_INVALID}, "bug"),
+        ({"status": Status.COMPLETED}, "bug"),
+    ],
+    ids=["a review", "no route", "security", "evidence", "a failure", "completed"],
+)
+def test_a_route_that_rests_on_nothing_is_called_a_guess(
+    changes: dict[str, object], shown: str
+) -> None:
+    """A model that hands over must name a route, even where no words say clearly what this is."""
+    response = _response(None, "no words say clearly what this is")
+    lines = response_lines(response.model_copy(update={"route": "bug"} | changes), "a run")
+    assert f"route       {shown}" in lines

@@ -21,6 +21,7 @@ from triage.contracts.failures import LABEL_REMOVED, FailureClass
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import StateView
 from triage.settings import Settings
+from triage.story.guesses import guess_note
 from triage.story.remedies import remedy
 
 FIRST_PAUSE_SECONDS: Final = 0.2
@@ -153,9 +154,10 @@ def put_response(response: TriageResponse, workflow_id: str, format_: Format) ->
 
 def response_lines(response: TriageResponse, workflow_id: str) -> list[str]:
     """Return a run's response for people, one fact a line."""
+    guess = guess_note(response.status, response.failure, response.route, response.evidence_ids)
     lines = [
         f"status      {response.status.value}",
-        f"route       {response.route or '-'}",
+        f"route       {response.route or '-'}{guess}",
         f"labels      {', '.join(response.labels) or '-'}",
         f"owner       {response.owner or '-'}",
         f"evidence    {', '.join(response.evidence_ids) or '-'}",

@@ -14,6 +14,7 @@ from triage.contracts.failures import FailureClass
 from triage.contracts.incident import LoopStatus
 from triage.contracts.search_attributes import TRIAGE_FAILURE, TRIAGE_STATUS
 from triage.story.calls import Call
+from triage.story.guesses import guess_note
 from triage.story.memory import Memory
 from triage.story.parts import Beat, Kind, beat, time_of
 from triage.story.payloads import Fields, failure_of, first
@@ -62,8 +63,10 @@ def _summary(memory: Memory, response: Fields) -> str:
         meaning = LOOP_MEANING.get(response.text("status"), "")
         return f"{meaning}; {counted(response.number('reads') or 0, 'read')}".removeprefix("; ")
     parts = []
-    if response.text("route"):
-        parts.append(f"route {named(response.text('route'))}")
+    if route := response.text("route"):
+        cited = response.texts("evidence_ids")
+        guess = guess_note(response.text("status"), response.text("failure"), route, cited)
+        parts.append(f"route {named(route)}{guess}")
     if response.texts("labels"):
         parts.append(f"labels {labelled(response.texts('labels'))}")
     if response.text("owner"):
