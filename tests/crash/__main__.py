@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Final
 
@@ -92,6 +93,9 @@ async def run(words: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="crash-") as folder, running_server() as postgres:
         async with opened_ground(Path(folder)) as ground:
             outcomes = await Show(Arena(ground, postgres), specs).play()
+    for left in active_children():
+        # A cell that broke off may have left a frozen one, which would be waited for without end.
+        left.kill()
     put_table(outcomes)
     counts = Counter("breaches" if outcome.breaches else AS_EXPECTED for outcome in outcomes)
     told = ", ".join(f"{number} {name}" for name, number in counts.items())
