@@ -213,6 +213,32 @@ def test_what_speaks_against_it_is_a_warning() -> None:
     assert "         UTC: wrong labels" == rest
 
 
+@pytest.mark.parametrize(
+    ("approvers", "required", "author", "said"),
+    [
+        (("ann", "bob"), 2, "Bob", "2 have to approve this, and only ann may"),
+        (("bob",), 1, "bob", "1 have to approve this, and nobody may"),
+        (("ann", "bob"), 2, "eve", ""),
+        (("ann", "bob"), 1, "bob", ""),
+        ((), 2, "bob", ""),
+        (("ann", "bob"), 2, "", ""),
+    ],
+    ids=["the author is one", "the only one", "another author", "one is enough", "anybody", "?"],
+)
+def test_approvals_that_can_never_be_enough_are_told(
+    approvers: tuple[str, ...], required: int, author: str, said: str
+) -> None:
+    """Where the author is one of those whom the rules name, it is seen before days of waiting."""
+    briefing = _briefing(
+        pending=pending_view(approvals_required=required),
+        issue=ShownIssue(_issue(author=author), is_covered=True),
+        approvers=approvers,
+    )
+    text = " ".join(_text(briefing).split())
+    assert (said in text, bool(said)) == (True, "author never counts" in text)
+    assert bool(said) == briefing.to_json()["too_few_may_approve"]
+
+
 def test_as_data_nothing_is_cut() -> None:
     """Programs get whole texts, what is added, and what is cited."""
     body = "word " * 10_000

@@ -15,6 +15,7 @@ from tests.cli.stored import in_store, url_in
 from triage.cli.briefing import Gone, ModelText, ShownEvidence, ShownIssue, ShownRequest
 from triage.cli.briefing_sources import (
     NOT_HERE,
+    named_approvers,
     stored_evidence,
     stored_request,
     tracked_issue,
@@ -24,8 +25,9 @@ from triage.cli.stores import look_into_store
 from triage.contracts.canonical import digest_of, digest_of_bytes
 from triage.contracts.request import TriageRequest
 from triage.contracts.state import PendingView
+from triage.policy.rules import BUILTIN_RULES
 from triage.settings import Settings
-from triage.storage.documents import DocumentKind, DocumentStore
+from triage.storage.documents import SHARED, DocumentKind, DocumentStore
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
 from triage.storage.evidence import EvidenceRow, EvidenceStore
@@ -112,6 +114,27 @@ def test_the_text_that_the_model_was_given_is_shown(
         return await stored_request(store, SCOPE, model)
 
     assert shown == in_store(tmp_path, look)
+
+
+@pytest.mark.parametrize(
+    ("body", "approvers"),
+    [
+        (BUILTIN_RULES.model_copy(update={"approvers": ("ann", "bob")}).body(), 2),
+        (BUILTIN_RULES.body(), 0),
+        (b"{}", 0),
+    ],
+    ids=["named", "anybody", "another version"],
+)
+def test_the_approvers_are_those_of_the_run_s_rules(
+    tmp_path: Path, body: bytes, approvers: int
+) -> None:
+    """They are read by the digest that the run is held to; rules that are not there name nobody."""
+
+    async def look(store: Store) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        digest = await DocumentStore(store).put(SHARED, DocumentKind.POLICY, body)
+        return await named_approvers(store, digest), await named_approvers(store, "")
+
+    assert (("ann", "bob")[:approvers], ()) == in_store(tmp_path, look)
 
 
 def _covering(content_digest: str) -> PendingView:

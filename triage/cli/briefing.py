@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pydantic import JsonValue
 
 from triage.contracts.canonical import parse_json
+from triage.contracts.logins import folded
 from triage.contracts.state import EvidenceView, PendingView
 from triage.storage.switches import Switch
 from triage.trackers.base import TrackedIssue
@@ -76,6 +77,7 @@ class Briefing:
     Attributes:
         stops: the switches that stop its write now.
         signs: whether only signed approvals count.
+        approvers: whom the rules let decide; empty for anybody, or if they are not known here.
     """
 
     workflow_id: str
@@ -86,6 +88,16 @@ class Briefing:
     issue: ShownIssue | Gone
     stops: tuple[Switch, ...] | Gone
     signs: bool = False
+    approvers: tuple[str, ...] = ()
+
+    @property
+    def too_few(self) -> tuple[str, ...] | None:
+        """Who may approve, where they are fewer than have to; None where there may be enough."""
+        if not self.approvers or not isinstance(self.issue, ShownIssue):
+            return None
+        author = folded(self.issue.issue.author)
+        may = tuple(name for name in self.approvers if folded(name) != author)
+        return may if len(may) < self.pending.approvals_required else None
 
     def is_cited(self, evidence_id: str) -> bool:
         """Whether the model rests its answer on this piece of evidence."""
@@ -114,6 +126,7 @@ class Briefing:
             "issue": _issue_json(self.issue),
             "writes_stopped": _stops_json(self.stops),
             "signature_needed": self.signs,
+            "too_few_may_approve": self.too_few is not None,
         }
 
     def _evidence_json(self, item: ShownEvidence) -> dict[str, JsonValue]:

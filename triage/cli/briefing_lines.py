@@ -123,10 +123,21 @@ def warning_lines(briefing: Briefing) -> Iterator[str]:
         yield "warning: the issue's labels are others than when this was proposed, see above"
     if briefing.other_request:
         yield "warning: the model was given another text than the issue's, see above"
+    if (may := briefing.too_few) is not None:
+        yield from _wrapped(f"warning: {_never_enough(may, briefing.pending.approvals_required)}")
     if isinstance(stops, Gone):
         yield from _wrapped(f"warning: whether writes are stopped cannot be seen here: {stops.why}")
     else:
         yield from (line for stop in stops for line in _wrapped(f"warning: {stop_sentence(stop)}"))
+
+
+def _never_enough(may: Sequence[str], required: int) -> str:
+    """Say that whoever may approve cannot be enough, whatever they decide."""
+    who = f"only {', '.join(map(exact, may))}" if may else "nobody"
+    return (
+        f"{required} have to approve this, and {who} may: the rules name who does, and the issue's"
+        " author never counts. It can only be rejected or expire ('triage policy show')"
+    )
 
 
 def stop_sentence(switch: Switch) -> str:

@@ -29,9 +29,10 @@ from triage.contracts.canonical import digest_of_bytes, short_hash
 from triage.contracts.request import TriageRequest
 from triage.contracts.search_attributes import TRIAGE_TENANT
 from triage.contracts.state import EvidenceView, PendingView, StateView
+from triage.policy.rules import Rules
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.settings import Settings
-from triage.storage.documents import Document, DocumentKind, DocumentStore, Unavailable
+from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore, Unavailable
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
 from triage.storage.evidence import EvidenceStore, StoredEvidence
@@ -82,6 +83,7 @@ async def _look(
         request=await stored_request(store, scope, model),
         issue=await tracked_issue(settings, store, state, pending),
         stops=await writes_stopped(store, tenant),
+        approvers=await named_approvers(store, state.provenance.policy),
     )
 
 
@@ -136,6 +138,17 @@ async def stored_request(
     except ValidationError:
         return Gone("another version of this program stored it")
     return ShownRequest(request.title, request.body)
+
+
+async def named_approvers(store: Store, policy: str) -> tuple[str, ...]:
+    """Return whom a run's rules let decide; nobody where they name none, or are not known here."""
+    found = await DocumentStore(store).get(SHARED, DocumentKind.POLICY, policy)
+    if not isinstance(found, Document):
+        return ()
+    try:
+        return Rules.model_validate_json(found.body).approvers
+    except ValidationError:
+        return ()
 
 
 async def tracked_issue(
