@@ -71,7 +71,7 @@ def test_text_names_who_fixes_a_failure(stack: Stack, request_file: Path, tmp_pa
 
 
 def test_show_as_json_is_the_state_query(stack: Stack, request_file: Path) -> None:
-    """A run is found by its request id too; JSON is the state query's answer and the run's id."""
+    """A run is found by its request id too; JSON is the state query's answer and both ids."""
     stack.triage("start", request_file, "--wait")
     name = id_in(request_file)
     shown = stack.triage("show", name, "--format", "json")
@@ -79,6 +79,7 @@ def test_show_as_json_is_the_state_query(stack: Stack, request_file: Path) -> No
     # The temporal program prints an empty list as null.
     [told] = queried["queryResult"]
     document = shown.json()
+    assert name == document.pop("request_id")
     assert (f"triage-{name}", None) == (document.pop("workflow_id"), document.pop("review"))
     assert {k: v or None for k, v in told.items()} == {k: v or None for k, v in document.items()}
     assert StateView.model_validate_json(json.dumps(document)).response

@@ -179,10 +179,10 @@ def state_lines(
     """Return a run's state for people; the parts that are empty are left out."""
     yield run.id
     yield f"status      {state.status.value} at version {state.version} ({run.execution_status})"
-    if beginning.request_id:
-        yield f"request     {exact(beginning.request_id)}"
     if (continued := beginning.continued_from) is not None:
         yield f"continues   {exact(continued.workflow_id)} from version {continued.version}"
+    if beginning.request_id:
+        yield f"request     {exact(beginning.request_id)}"
     yield f"steps       {state.steps}, of them retries {state.retries}"
     yield from _section("decisions", _decisions(state))
     yield from _waiting(state, briefing)
