@@ -115,26 +115,6 @@ class Odd(RulesModel):
         vars(self).update(labels)
 
 
-class Paid(PaidModel):
-    """A model that costs something, and says what a test wants of the time that it takes."""
-
-    def __init__(self, timeout: object) -> None:
-        self.name = self.revision = self.prompt = self.prices = "x"
-        self.timeout = cast("timedelta", timeout)
-
-    def quote(self, request: ModelRequest) -> Quote:
-        """Never be asked."""
-        raise NotImplementedError
-
-    async def ask(self, request: ModelRequest, quote: Quote) -> PaidAnswer:
-        """Never be asked."""
-        raise NotImplementedError
-
-    async def decide(self, request: ModelRequest) -> DecideResult:
-        """Never be asked."""
-        raise NotImplementedError
-
-
 def _raises(error: BaseException) -> RulesModel:
     raise error
 
@@ -149,8 +129,6 @@ def _raises(error: BaseException) -> RulesModel:
         pytest.param(lambda _: Odd(revision=""), "no name and revision", id="no revision"),
         pytest.param(lambda _: Odd(revision="r" * 3_000_000), "no name and rev", id="a long one"),
         pytest.param(lambda _: Odd(revision="1\0"), "no name and revision", id="NUL"),
-        pytest.param(lambda _: Paid(30), "gives a call no time", id="seconds"),
-        pytest.param(lambda _: Paid(timedelta()), "gives a call no time", id="no time"),
     ],
 )
 async def test_a_model_that_cannot_be_made_is_none(

@@ -7,7 +7,6 @@ import os
 import socket
 import sqlite3
 import stat
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,7 +25,6 @@ from triage.storage.errors import (
     StorageUnavailable,
     translate,
 )
-from triage.storage.migrate import upgrade
 from triage.storage.schema import audit_heads, operation_tombstones
 
 SECRET = "s3cret-pass"
@@ -143,36 +141,6 @@ async def test_a_sqlite_file_that_others_could_read_is_closed_to_them(tmp_path: 
     path.touch(mode=0o644)
     await (await Store.open(f"sqlite:///{path}")).close()
     assert 0o600 == stat.S_IMODE(path.stat().st_mode)
-
-
-async def test_a_second_store_keeps_the_first_one_s_locks(tmp_path: Path) -> None:
-    """Whoever else opens and closes the file is not the last, so no log goes from under a store."""
-    path = tmp_path / "triage.db"
-    await upgrade(f"sqlite:///{path}")
-    first, second = [await Store.open(f"sqlite:///{path}") for _ in range(2)]
-    assert 0 == await _seen_by_another_process(path)
-    async with first.write() as connection:
-        await connection.execute(insert(audit_heads).values(_head("kept")))
-    assert 1 == await _seen_by_another_process(path)
-    await first.close()
-    await second.close()
-
-
-_COUNTS = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1])
-print(*connection.execute("SELECT count(*) FROM audit_heads").fetchone())
-connection.close()
-"""
-
-
-async def _seen_by_another_process(path: Path) -> int:
-    """Let somebody count, and leave, as any command does."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _COUNTS, str(path), stdout=asyncio.subprocess.PIPE
-    )
-    told, _ = await process.communicate()
-    return int(told)
 
 
 async def test_what_is_no_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
