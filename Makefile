@@ -73,8 +73,8 @@ lock: $(STAMP) ## resolve pyproject.toml anew into the lock files; LOCK_ARGS=--u
 	$(COMPILE) --no-deps --group local-model --output-file requirements-llm.lock
 	$(COMPILE) --constraint requirements.lock --group peers --output-file requirements-peers.lock
 
-histories: $(STAMP) ## record fixtures/histories anew
-	$(BIN)/python -m tests.replay.record
+histories: $(STAMP) ## record fixtures/histories anew; NAMES='one another' records these alone
+	$(BIN)/python -m tests.replay.record $(NAMES)
 
 clean: ## remove what the checks and builds leave; the venvs and .triage stay
 	rm -rf build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -17,7 +17,7 @@ from activities.services import Services
 from triage.contracts.canonical import parse_json
 from triage.contracts.model_faults import ModelFault
 from triage.contracts.names import ACTIVITY_DECIDE
-from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Target
+from triage.contracts.payloads import Asked, DecideOutcome, DecideRequest, DecideResult, Target
 from triage.contracts.request import TriageRequest
 from triage.faults import Point, reach
 from triage.models.base import (
@@ -51,7 +51,7 @@ class DecideActivities:
             result = DecideResult(outcome=DecideOutcome.EXHAUSTED, detail=detail)
         else:
             result = await self._decided(request)
-        return result if attempt == 1 else result.model_copy(update={"attempts": attempt})
+        return _with_what_was_asked(result, request)
 
     async def _decided(self, request: DecideRequest) -> DecideResult:
         stored = await self._services.documents.get(
@@ -108,6 +108,18 @@ class DecideActivities:
         target = Target.model_validate_json(found.body)
         where = {"repository": target.repository, "issue_id": target.issue}
         return question.model_copy(update=where)
+
+
+def _with_what_was_asked(result: DecideResult, request: DecideRequest) -> DecideResult:
+    """Add what a history would not hold else: later attempts, and the question of a local call."""
+    info, more = activity.info(), dict[str, object]()
+    if info.attempt > 1:
+        more["attempts"] = info.attempt
+    if info.is_local:
+        more["asked"] = Asked(
+            step=request.step, version=request.version, request_digest=request.request_digest
+        )
+    return result.model_copy(update=more) if more else result
 
 
 def _description(spec: ToolSpec) -> ToolDescription:

@@ -22,6 +22,7 @@ from triage.models.base import ModelAdapter, PaidModel
 from triage.models.factory import UnknownModel
 from triage.models.learned import LearnedModel
 from triage.models.llm_prompt import prompt_body
+from triage.models.rules import RulesModel
 from triage.models.second_opinion import SecondOpinion
 from triage.policy.rules import Rules
 from triage.storage.documents import SHARED, DocumentKind
@@ -78,6 +79,7 @@ class RunContextActivities:
             tracker=tracker,
             author=issue.author or request.context.author or "",
             local_trust=services.local_trust,
+            local_model=all(map(asks_nobody, models)),
         )
         # What is not set is not written, and reads as its default.
         context.model_fields_set.difference_update(_usual(context))
@@ -166,6 +168,11 @@ class RunContextActivities:
 def asks_where(model: ModelAdapter) -> bool:
     """Whether a model makes something of where an issue is kept."""
     return isinstance(model, PaidModel | LearnedModel)
+
+
+def asks_nobody(model: ModelAdapter) -> bool:
+    """Whether a model answers by itself, in milliseconds, so that asking it again costs nothing."""
+    return isinstance(model, RulesModel | LearnedModel)
 
 
 def _usual(context: RunContext) -> set[str]:

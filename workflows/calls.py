@@ -110,8 +110,10 @@ async def verify_approval(request: VerifyRequest) -> VerifyResult:
     return await remote(names.ACTIVITY_VERIFY_APPROVAL, request, VerifyResult, VERIFY_TIMEOUT)
 
 
-async def decide(request: DecideRequest, timeout_ms: int) -> DecideResult:
-    """Ask the model for one decision."""
+async def decide(request: DecideRequest, timeout_ms: int, *, is_local: bool) -> DecideResult:
+    """Ask the model for one decision; one that asks nobody, inside the workflow task."""
+    if is_local:
+        return await local(names.ACTIVITY_DECIDE, request, DecideResult)
     deadline = timedelta(milliseconds=timeout_ms)
     return await remote(names.ACTIVITY_DECIDE, request, DecideResult, deadline)
 

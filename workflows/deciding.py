@@ -77,6 +77,7 @@ class Decider:
                 attempts_left=budget.left(limits.model_attempts, state.model_attempts),
             ),
             self._context.model_timeout_ms,
+            is_local=self._context.local_model,
         )
         self.correction = None
         state.model_attempts += result.attempts or 1

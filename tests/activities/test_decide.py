@@ -19,7 +19,7 @@ from triage import extensions
 from triage.contracts.canonical import canonical_json
 from triage.contracts.decision import MAX_DECISION_BYTES
 from triage.contracts.model_faults import MAX_RETRY_AFTER_SECONDS
-from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, Usage
+from triage.contracts.payloads import Asked, DecideOutcome, DecideRequest, DecideResult, Usage
 from triage.extensions import Extension
 from triage.models.base import ModelRequest
 from triage.models.factory import KINDS, ModelKind
@@ -96,6 +96,16 @@ async def test_an_answer_comes_back_as_it_is(asking: Asking) -> None:
     found = await asking.ask(answer)
     assert DecideResult(outcome=DecideOutcome.DECISION, decision={"odd": [1]}) == found
     assert {"outcome", "decision"} == found.model_fields_set
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+async def test_a_local_call_s_answer_says_what_was_asked(asking: Asking, *, is_local: bool) -> None:
+    """No history holds what a local activity was asked, so its result does; no other one's does."""
+    env = ActivityEnvironment()
+    env.info = replace(env.info, is_local=is_local)
+    result = await env.run(DecideActivities(asking.services).decide, asking.request)
+    asked = Asked(step=1, version=2, request_digest=asking.request.request_digest)
+    assert (asked if is_local else None) == result.asked
 
 
 @pytest.mark.parametrize("tokens", [12, -(10**9), 10**400], ids=["some", "less", "endless"])

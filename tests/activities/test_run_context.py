@@ -65,6 +65,19 @@ async def test_a_run_is_pinned_to_what_is_in_force(writing: Writing) -> None:
     assert context.provenance.model.startswith("rules@")
 
 
+async def test_only_models_that_ask_nobody_are_called_inside_a_task(services: Services) -> None:
+    """A run whose models all answer by themselves calls them locally; one other, and none is."""
+    script = await services.documents.put(SHARED, DocumentKind.SCRIPT, b"[]")
+    recorded = f"recorded:{script}"
+    mixed = replace(services, rules=rules_with(fallback_models=(recorded,)))
+    alone, other, beside = (
+        await pin(services),
+        await pin(services, model=recorded),
+        await pin(mixed),
+    )
+    assert (True, False, False) == (alone.local_model, other.local_model, beside.local_model)
+
+
 async def test_the_request_and_the_rules_are_stored(services: Services) -> None:
     """The request is kept under the run's scope and expires; the rules are shared and stay."""
     context = await pin(services)

@@ -30,9 +30,9 @@ def test_each_file_is_told(triage: Triage, tmp_path: Path, good: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text("[1, 2]")
     changed = tmp_path / "changed.json"
-    scheduled = "activityTaskScheduledEventAttributes"
-    first = next(event for event in history["events"] if scheduled in event)
-    first[scheduled]["activityType"]["name"] = "something_else"
+    marker = "markerRecordedEventAttributes"
+    first = next(event for event in history["events"] if marker in event)
+    first[marker]["markerName"] = "something_else"
     changed.write_text(json.dumps(history))
     files = [good, cut, other, changed, good]
     answer = triage("replay", *files, "--format", "json")

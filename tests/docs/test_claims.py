@@ -72,7 +72,7 @@ def _kilobytes(terminal: Terminal, run: str) -> float:
     return int(json.loads(shown)["workflowExecutionInfo"]["historySizeBytes"]) / 1000
 
 
-def test_a_triage_costs_the_actions_that_adr_6_counts(terminal: Terminal) -> None:
+def test_a_triage_costs_the_actions_that_adr_23_counts(terminal: Terminal) -> None:
     """The server's own counter of billable actions grows by as much as the decision says."""
     before = _actions(terminal)
     _done(terminal, START.format(request="docs-gap", run="read-billed"))
@@ -81,7 +81,9 @@ def test_a_triage_costs_the_actions_that_adr_6_counts(terminal: Terminal) -> Non
     _done(terminal, START.format(request="ui-bug", run="write-billed") + APPROVE_MODE)
     _approve(terminal, "write-billed", SIGNAL)
     after = _actions(terminal)
-    rows = page("docs/adr/0006-local-activities.md").table("", "events", "actions")
+    rows = page("docs/adr/0023-local-models.md").table(
+        "", "events", "actions", "events by API", "actions by API"
+    )
     written = [row[2] for row in rows]
     assert [str(between - before), f"{after - between + 1}, one of them a heartbeat"] == written
 

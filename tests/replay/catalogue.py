@@ -79,6 +79,18 @@ COMPLETED: Final = (
         final("mutation-receipt", labels=("bug",)),
     ),
     driven("completed-despite-junk", "completed", people.send_junk_then_approve, *ANSWER),
+    Recording(
+        name="completed-by-local-model",
+        ends="completed",
+        options=APPROVE,
+        drive=people.approve_by_signal,
+    ),
+    Recording(
+        name="completed-by-local-model-after-edit",
+        ends="completed",
+        options=APPROVE,
+        drive=people.edit_then_approve,
+    ),
     driven(LOST_ANSWER, "completed", people.approve_by_signal, *ANSWER),
     driven(
         "completed-edited-while-waiting",

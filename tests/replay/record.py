@@ -1,4 +1,4 @@
-"""Records the histories under fixtures/histories anew: `make histories`.
+"""Records the histories under fixtures/histories anew: `make histories`, or those of `NAMES`.
 
 Every run of `tests.replay.catalogue` is carried through on a real server by the production
 workers, has to end as the catalogue says, and replaces its file. Names and workflow ids stay;
@@ -22,7 +22,14 @@ from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowHist
 import worker
 from tests.replay.catalogue import LAST, RECORDINGS
 from tests.replay.commands import CommandWatch
-from tests.replay.histories import COMMANDS, FOLDER, INDEX, history_files, index_entry
+from tests.replay.histories import (
+    COMMANDS,
+    FOLDER,
+    INDEX,
+    history_files,
+    index_entry,
+    read_index,
+)
 from tests.replay.recording import OPEN, Recording
 from tests.replay.stage import Stage, opened_stage
 from tests.replay.traces import traces, without_traces
@@ -84,6 +91,12 @@ async def _options(stage: Stage, recording: Recording) -> dict[str, Any]:
     return options
 
 
+async def record_some(stage: Stage, names: Sequence[str]) -> dict[str, WorkflowHistory]:
+    """Record the runs of these names, one after the other, and leave the others as they are."""
+    known = {recording.name: recording for recording in (*RECORDINGS, *LAST)}
+    return {name: await record(stage, known[name]) for name in names}
+
+
 async def record_all(stage: Stage) -> dict[str, WorkflowHistory]:
     """Record every run of the catalogue; those that harm the others come last."""
     turn = asyncio.Semaphore(SIDE_BY_SIDE)
@@ -104,17 +117,19 @@ async def record_all(stage: Stage) -> dict[str, WorkflowHistory]:
     return dict(zip(names, [*histories, *last], strict=True))
 
 
-def write(histories: dict[str, WorkflowHistory]) -> None:
+def write(histories: dict[str, WorkflowHistory], *, keeps_others: bool = False) -> None:
     """Replace the files and their index."""
     FOLDER.mkdir(exist_ok=True)
-    for old in history_files():
+    index = dict(read_index()) if keeps_others else {}
+    for old in () if keeps_others else history_files():
         old.unlink()
     for name, history in histories.items():
         text = without_traces(history)
         if found := list(traces(json.loads(text))):
             raise AssertionError(f"{name} still tells where it was recorded: {found}")
         (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
-    _write_json(INDEX, {name: index_entry(histories[name]) for name in sorted(histories)})
+    index |= {name: index_entry(history) for name, history in histories.items()}
+    _write_json(INDEX, dict(sorted(index.items())))
 
 
 async def write_commands(files: Sequence[Path]) -> None:
@@ -134,12 +149,14 @@ def _write_json(path: Path, value: object) -> None:
 
 
 async def main() -> int:
-    """Record everything, or only the commands with ``--commands``."""
+    """Record everything, the runs that are named, or only the commands with ``--commands``."""
     logging.disable()  # the faults are meant
-    if sys.argv[1:] != ["--commands"]:
+    names = sys.argv[1:]
+    if names != ["--commands"]:
         with tempfile.TemporaryDirectory() as home:
             async with opened_stage(Path(home)) as stage:
-                write(await record_all(stage))
+                found = await (record_some(stage, names) if names else record_all(stage))
+        write(found, keeps_others=bool(names))
     await write_commands(history_files())
     print(f"recorded {len(history_files())} histories in {FOLDER}")  # noqa: T201 - its answer
     return 0

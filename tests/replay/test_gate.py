@@ -220,13 +220,13 @@ def test_one_bad_file_does_not_hide_the_others(verdicts: Answers) -> None:
 
 ASKS_TWICE: Final = """
 _decide = decide
-async def decide(request, timeout_ms):
-    await _decide(request, timeout_ms)
-    return await _decide(request, timeout_ms)
+async def decide(request, timeout_ms, **how):
+    await _decide(request, timeout_ms, **how)
+    return await _decide(request, timeout_ms, **how)
 """
 NEVER_ASKS: Final = """
 from triage.contracts.payloads import DecideOutcome
-async def decide(request, timeout_ms):
+async def decide(request, timeout_ms, **how):
     return DecideResult(outcome=DecideOutcome.TIMEOUT)
 """
 READS_LATER: Final = """
@@ -234,8 +234,8 @@ _decide, _read, _later = decide, read, []
 async def read(tool, request, attempts):
     _later.append((tool, request, attempts))
     return EvidenceRef(id="owners-api", tool=tool.name, source="", locator="", digest="")
-async def decide(request, timeout_ms):
-    result = await _decide(request, timeout_ms)
+async def decide(request, timeout_ms, **how):
+    result = await _decide(request, timeout_ms, **how)
     while _later:
         await _read(*_later.pop())
     return result

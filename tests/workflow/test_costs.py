@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from tests.docs.pages import page
 from tests.workflow.decisions import a_request, final, lookup
 from tests.workflow.runs import Run
-from tests.workflow.test_history import PAID, size, waits
+from tests.workflow.test_history import actions, size, waits
 from tests.workflow.world import World, altered_world, opened_services
 
 QUEUE: Final = "costing"
@@ -103,15 +103,14 @@ async def _cost(
             await _approve(run, approved)
         await run.response()
     events = await run.events()
-    paid = sum(each.event_type in PAID for each in events)
     sent = [statement for statement in seen if not statement.startswith("BEGIN")]
-    return Cost(len(events), paid, size(events), len(sent), seen.count(WRITE))
+    return Cost(len(events), actions(events), size(events), len(sent), seen.count(WRITE))
 
 
-async def _long(world: World, steps: int) -> Cost:
-    """Play a run of recorded decisions, each but the last with a read."""
+async def _recorded(world: World, steps: int, mode: str = "suggest", approved: str = "") -> Cost:
+    """Play a run of recorded decisions, each an activity and each but the last with a read."""
     script = await world.store_script([*[lookup()] * (steps - 1), final("owners-api")])
-    return await _cost(world, model=script, max_steps=steps)
+    return await _cost(world, model=script, max_steps=steps, mode=mode, approved=approved)
 
 
 async def _approve(run: Run, how: str) -> None:
@@ -124,12 +123,14 @@ async def _approve(run: Run, how: str) -> None:
 
 async def test_a_run_costs_what_the_page_says(own: World) -> None:
     """Events, actions, statements and transactions are exact; bytes differ with ids and times."""
-    few, many = [await _long(own, steps) for steps in STEPS]
+    few, many = [await _recorded(own, steps) for steps in STEPS]
     each = Cost(*(total // (STEPS[1] - STEPS[0]) for total in astuple(many - few)))
     found = [
         await _cost(own),
         await _cost(own, mode="approve", approved="signal"),
         await _cost(own, mode="approve", approved="update"),
+        await _recorded(own, 2),
+        await _recorded(own, 2, mode="approve", approved="signal"),
         each,
     ]
     rows = page("docs/performance.md").table(

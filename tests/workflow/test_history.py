@@ -26,23 +26,27 @@ from triage.contracts.search_attributes import (
 )
 from triage.converter import plain
 
-W_EVENTS = 20
-W_BYTES = 5_000
+W_EVENTS = 10
+W_BYTES = 4_500
+API_EVENTS = 20
+API_BYTES = 5_000
 WRITE_EVENTS = 16
 STEP_BYTES = 1_625
 """One decision and one read: seven events; some bytes come and go with times and ids."""
 TIMER = EventType.EVENT_TYPE_TIMER_STARTED
+SCHEDULED = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
 UPSERT = EventType.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
+MARKER = EventType.EVENT_TYPE_MARKER_RECORDED
+TASK = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 PAID = {
-    EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
-    EventType.EVENT_TYPE_MARKER_RECORDED,
+    SCHEDULED,
     TIMER,
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED,
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED,
     UPSERT,
 }
-"""The events that stand for billable actions."""
+"""The events that stand for billable actions; all local activities of a task are one more."""
 
 WRITE = [label(), final("mutation-receipt", labels=("bug",))]
 
@@ -52,20 +56,38 @@ def size(events: list[HistoryEvent]) -> int:
     return sum(event.ByteSize() for event in events)
 
 
-async def test_one_triage_takes_20_events_at_most(world: World) -> None:
-    """Model, read, model: at most 20 events, six actions and five kilobytes."""
+def actions(events: list[HistoryEvent]) -> int:
+    """Billable actions of a history."""
+    tasks, with_local = 0, set[int]()
+    for event in events:
+        tasks += event.event_type == TASK
+        if event.event_type == MARKER:
+            with_local.add(tasks)
+    return sum(event.event_type in PAID for event in events) + len(with_local)
+
+
+async def test_one_triage_takes_10_events_at_most(world: World) -> None:
+    """A model that asks nobody, a read, and it again: one task, 10 events, three actions."""
     run = await world.start(model="rules")
     await run.response()
     events = await run.events()
     kinds = Counter(event.event_type for event in events)
     assert len(events) <= W_EVENTS, kinds
     assert size(events) <= W_BYTES
-    assert sum(kinds[kind] for kind in PAID) <= 6
-    assert (2, 2, 1) == (
-        kinds[EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED],
-        kinds[EventType.EVENT_TYPE_MARKER_RECORDED],
-        kinds[UPSERT],
-    )
+    assert 3 == actions(events)
+    assert (0, 4, 1, 1) == (kinds[SCHEDULED], kinds[MARKER], kinds[UPSERT], kinds[TASK])
+
+
+async def test_one_triage_by_a_model_behind_an_api_takes_20_events_at_most(world: World) -> None:
+    """Each question to a model that may cost or wait is an activity: 20 events, six actions."""
+    run = await world.start(lookup(), final("owners-api"))
+    await run.response()
+    events = await run.events()
+    kinds = Counter(event.event_type for event in events)
+    assert len(events) <= API_EVENTS, kinds
+    assert size(events) <= API_BYTES
+    assert 6 == actions(events)
+    assert (2, 2, 1) == (kinds[SCHEDULED], kinds[MARKER], kinds[UPSERT])
 
 
 async def waits(run: Run) -> dict[str, JsonValue]:

@@ -20,6 +20,7 @@ from triage.cli.briefing import Gone, ModelText
 from triage.cli.clients import RPC_TIMEOUT, Run
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideOutcome
+from triage.story.calls import Ending, local_call
 from triage.story.payloads import Fields, first
 
 MAX_EVENTS: Final = 2_000
@@ -35,10 +36,13 @@ async def model_text(client: Client, run: Run) -> ModelText | Gone:
             if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
                 done = event.activity_task_completed_event_attributes
                 results[done.scheduled_event_id] = Fields(first(done.result))
-            elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-                found = _decision(event, results.pop(event.event_id, None))
-                if found is not None:
-                    return found
+                continue
+            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+                found = _answer(event, results.pop(event.event_id, None))
+            else:
+                found = _local_answer(event)
+            if found is not None:
+                return found
     except RPCError:
         return Gone("the history could not be read")
     return Gone(TOO_FAR)
@@ -70,11 +74,23 @@ def _execution_before(event: HistoryEvent) -> str:
     return event.workflow_execution_started_event_attributes.continued_execution_run_id
 
 
-def _decision(scheduled: HistoryEvent, result: Fields | None) -> ModelText | Gone | None:
+def _answer(scheduled: HistoryEvent, result: Fields | None) -> ModelText | Gone | None:
     """Return what one call of the model brought; None if it was another call, or no decision."""
     call = scheduled.activity_task_scheduled_event_attributes
     if call.activity_type.name != ACTIVITY_DECIDE or result is None:
         return None
+    return _decision(Fields(first(call.input)), result)
+
+
+def _local_answer(event: HistoryEvent) -> ModelText | Gone | None:
+    """Return what a call of a model that asks nobody brought, by the marker that records it."""
+    done = local_call(event)
+    if done is None or done.call.name != ACTIVITY_DECIDE or done.ending is not Ending.COMPLETED:
+        return None
+    return _decision(done.call.request, done.result)
+
+
+def _decision(asked: Fields, result: Fields) -> ModelText | Gone | None:
     if not result.readable:
         return Gone("the model's answer is not readable here")
     if result.text("outcome") != DecideOutcome.DECISION:
@@ -87,5 +103,5 @@ def _decision(scheduled: HistoryEvent, result: Fields | None) -> ModelText | Gon
         labels=given.texts("labels"),
         evidence_ids=given.texts("evidence_ids"),
         reason=given.text("reason"),
-        request_digest=Fields(first(call.input)).text("request_digest"),
+        request_digest=asked.text("request_digest"),
     )

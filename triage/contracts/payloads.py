@@ -116,6 +116,7 @@ class RunContext(Deflated):
     the issue, as the tracker knows it; `claimed_author` is another one that the start named.
     `security` says that the issue's text alone makes it one for a security review. `label_ids` are
     the ids of the rules' labels, where a write was approved before the run began; None elsewhere.
+    `local_model` says that the run's models ask nobody, so that each call is a local activity.
     """
 
     refused: str | None = None
@@ -132,6 +133,7 @@ class RunContext(Deflated):
     security: bool = False
     inherited: tuple[EvidenceRef, ...] = ()
     label_ids: dict[str, str] | None = None
+    local_model: bool = False
 
 
 class DecideRequest(Sparse):
@@ -165,6 +167,14 @@ class Usage(Contract):
     cost_micros: int = 0
 
 
+class Asked(Contract):
+    """What a model was asked, as far as no history holds it: a local activity's argument is not."""
+
+    step: int
+    version: int
+    request_digest: str
+
+
 class DecideOutcome(StrEnum):
     """What came of asking a model."""
 
@@ -181,7 +191,8 @@ class DecideResult(Sparse):
     `unavailable` says that content which the decision needs has expired, and `exhausted` that a
     budget which runs share is spent; no model was asked then. `fault` names what went wrong with
     `timeout` (no answer) and `invalid` (no usable answer); `retry_after_seconds` is the provider's
-    own word, clamped. `attempts` is how often the activity was tried; None is once.
+    own word, clamped. `attempts` is how often the activity was tried; None is once. `asked` is
+    there for a local call alone.
     """
 
     outcome: DecideOutcome
@@ -191,6 +202,7 @@ class DecideResult(Sparse):
     fault: ModelFault | None = None
     retry_after_seconds: int | None = None
     attempts: int | None = None
+    asked: Asked | None = None
 
 
 class Target(Contract):

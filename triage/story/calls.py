@@ -34,7 +34,8 @@ class Call:
     """One activity.
 
     Attributes:
-        request: its argument; a local activity leaves none in the history.
+        request: its argument; a local activity leaves none in the history, but for what its result
+            repeats of it.
         trouble: the type of the failure that the attempt before the last one met.
         turn_at: the run's own time when it asked; a local activity has none.
     """
@@ -150,14 +151,18 @@ def local_call(event: HistoryEvent) -> Done | None:
     asked = _moment(data.fields("original_schedule_time"), time_of(event))
     ended = _moment(data.fields("complete_time"), asked)
     failed = marker.HasField("failure")
+    result = _local_result(marker)
     return Done(
         call=Call(
-            data.text("activity_type") or UNNAMED, Fields(), asked, data.number("attempt") or 1
+            data.text("activity_type") or UNNAMED,
+            result.fields("asked"),
+            asked,
+            data.number("attempt") or 1,
         ),
         event=event,
         ending=Ending.FAILED if failed else Ending.COMPLETED,
         took=max(ended - asked, timedelta()),
-        result=_local_result(marker),
+        result=result,
         failure=failure_of(marker.failure) if failed else ("", ""),
     )
 

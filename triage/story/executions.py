@@ -197,7 +197,7 @@ class Teller:
     def _marker(self, event: HistoryEvent) -> Iterator[Beat]:
         done = local_call(event)
         if done is not None:
-            yield from tell_activity(self._memory, done)
+            yield from self._done(done, seen=True)
         elif event.marker_recorded_event_attributes.marker_name != LOCAL_ACTIVITY:
             name = named(event.marker_recorded_event_attributes.marker_name)
             yield beat(event, Kind.OTHER, f"also recorded: marker {name}")
