@@ -13,6 +13,7 @@ from activities.services import Services
 from tests.activities.scripted_tracker import ScriptedTracker
 from tests.activities.writing import Writing
 from tests.fixed_rules import FixedRules
+from tests.still_store import StillStore
 from triage.policy.tools import BUILTIN_TOOLS
 from triage.signing.files import KeyringFile
 from triage.storage.documents import DocumentStore
@@ -31,11 +32,11 @@ async def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def store(template: Path, tmp_path: Path) -> AsyncIterator[Store]:
-    """An open store without rows."""
+async def store(template: Path, tmp_path: Path) -> AsyncIterator[StillStore]:
+    """An open store without rows, whose clock a test moves."""
     path = tmp_path / "triage.db"
     shutil.copyfile(template, path)
-    opened = await Store.open(f"sqlite:///{path}")
+    opened = await StillStore.open(f"sqlite:///{path}")
     yield opened
     await opened.close()
 
@@ -55,13 +56,13 @@ def services_on(store: Store, tracker: ScriptedTracker) -> Services:
         default_tracker="scripted",
         local_trust=True,
         keyring=KeyringFile(None),
-        model_timeout=timedelta(milliseconds=200),
-        write_timeout=timedelta(milliseconds=100),
+        model_timeout=timedelta(seconds=20),
+        write_timeout=timedelta(seconds=20),
     )
 
 
 @pytest.fixture
-def writing(store: Store) -> Writing:
+def writing(store: StillStore) -> Writing:
     """A far end, a ledger and a clock."""
     tracker = ScriptedTracker()
     return Writing(tracker=tracker, services=services_on(store, tracker), store=store)
@@ -71,3 +72,11 @@ def writing(store: Store) -> Writing:
 def services(writing: Writing) -> Services:
     """What activities work with."""
     return writing.services
+
+
+@pytest.fixture
+async def ticking(services: Services) -> AsyncIterator[Services]:
+    """The same on the database's own clock, for a far end that keeps the time itself."""
+    opened = await Store.open(services.store.address.url.render_as_string(hide_password=False))
+    yield services_on(opened, ScriptedTracker())
+    await opened.close()

@@ -90,12 +90,12 @@ class Far:
 
 
 @pytest.fixture
-async def far(tmp_path: Path, services: Services) -> AsyncIterator[Far]:
+async def far(tmp_path: Path, ticking: Services) -> AsyncIterator[Far]:
     """GitHub with one issue and three labels, and a ledger that waits for no quiet period."""
     async with github_end(tmp_path) as end:
-        ledger = Ledger(services.store, lease_seconds=60, quiet_period_seconds=0)
+        ledger = Ledger(ticking.store, lease_seconds=60, quiet_period_seconds=0)
         trackers = {"local": end.tracker}
-        yield Far(end, replace(services, ledger=ledger, trackers=trackers))
+        yield Far(end, replace(ticking, ledger=ledger, trackers=trackers))
 
 
 async def test_a_label_in_another_letter_case_is_written_once(far: Far) -> None:

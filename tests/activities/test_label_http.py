@@ -88,16 +88,16 @@ class Far:
 
 
 @pytest.fixture
-async def far(tmp_path: Path, services: Services) -> AsyncIterator[Far]:
+async def far(tmp_path: Path, ticking: Services) -> AsyncIterator[Far]:
     """An API with one issue and three labels, and a ledger that waits for no quiet period."""
     log = tmp_path / "commits.jsonl"
     async with serving(log) as running:
         control = TrackerControl(running.api.address, running.control.address)
         await control.define_labels(REPOSITORY, LABELS)
         await control.open_issue(REPOSITORY, NUMBER, title="Crash", body="It crashes.")
-        ledger = Ledger(services.store, lease_seconds=60, quiet_period_seconds=0)
+        ledger = Ledger(ticking.store, lease_seconds=60, quiet_period_seconds=0)
         trackers = {"local": control.client()}
-        yield Far(control, replace(services, ledger=ledger, trackers=trackers), log)
+        yield Far(control, replace(ticking, ledger=ledger, trackers=trackers), log)
 
 
 ENDINGS = {

@@ -12,7 +12,6 @@ from triage.contracts.payloads import WriteOutcome
 from triage.storage.transitions import OperationState as S
 
 QUIET = timedelta(seconds=120)
-ALMOST = timedelta(seconds=118)
 MARGIN = timedelta(seconds=35)
 """Some more than the longest pause between two readings."""
 
@@ -27,7 +26,7 @@ async def test_a_reading_that_fails_after_the_quiet_period_is_tried_again(
 
     def fail(_: timedelta) -> None:
         nonlocal failed
-        if writing.waited > ALMOST and not failed:
+        if writing.waited >= QUIET and not failed:
             failed = True
             writing.tracker.will(fault)
 
@@ -49,7 +48,7 @@ async def test_a_tracker_that_stays_silent_is_left_to_a_person(
 
     assert WriteOutcome.UNKNOWN is (await writing.carry(request, fail)).outcome
     assert S.ATTENTION is (await writing.check(request)).state
-    assert QUIET + ALMOST <= writing.waited < 2 * QUIET + MARGIN
+    assert 2 * QUIET <= writing.waited < 2 * QUIET + MARGIN
 
 
 async def test_an_issue_that_is_gone_is_left_to_a_person_at_once(writing: Writing) -> None:
@@ -62,7 +61,7 @@ async def test_an_issue_that_is_gone_is_left_to_a_person_at_once(writing: Writin
 
     assert WriteOutcome.UNKNOWN is (await writing.carry(request, go)).outcome
     assert S.ATTENTION is (await writing.check(request)).state
-    assert ALMOST <= writing.waited < QUIET + MARGIN
+    assert QUIET <= writing.waited < QUIET + MARGIN
 
 
 async def test_a_write_whose_turn_is_far_away_is_not_begun(writing: Writing) -> None:

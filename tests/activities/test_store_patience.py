@@ -20,10 +20,10 @@ from activities import guard
 from activities.guard import FailureGuard
 from activities.reads import read_activities
 from activities.services import Services
+from tests.still_store import HastyStore
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER
 from triage.contracts.payloads import EvidenceRef, ReadRequest
 from triage.policy.rules import BUILTIN_RULES
-from triage.storage.engine import Store
 from triage.storage.evidence import EvidenceStore
 
 PATIENCE = "activities.store_patience.LOCAL_WAIT_SECONDS"
@@ -33,7 +33,7 @@ PATIENCE = "activities.store_patience.LOCAL_WAIT_SECONDS"
 async def hasty(services: Services) -> AsyncIterator[Services]:
     """Services on the same file, by a store that gives up on a lock after some milliseconds."""
     url = services.store.address.url.render_as_string(hide_password=False)
-    store = await Store.open(url, transaction_seconds=0.2)
+    store = await HastyStore.open(url, transaction_seconds=0.2)
     yield replace(services, store=store, evidence=EvidenceStore(store))
     await store.close()
 
@@ -57,7 +57,7 @@ async def _read(services: Services, *, is_local: bool = True) -> EvidenceRef:
         version=3,
         arguments={"path": "a"},
         policy_digest=await services.pin_rules(BUILTIN_RULES),
-        timeout_ms=200,
+        timeout_ms=20_000,
     )
     env = ActivityEnvironment()
     env.info = replace(
@@ -99,11 +99,18 @@ async def test_waiting_for_a_turn_to_write_is_no_try_of_the_tool(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A read whose store is busy for longer than an attempt may take is done by the first one."""
-    monkeypatch.setattr(guard, "LOCAL_SECONDS", 0.05)
+    loop = asyncio.get_running_loop()
     await services.pin_rules(BUILTIN_RULES)
+    turn = services.store._turn
+    assert isinstance(turn, asyncio.Lock)
     async with services.store.write():
         reading = asyncio.create_task(_read(services))
-        done, _ = await asyncio.wait({reading}, timeout=0.3)
+        while not turn._waiters:  # noqa: ASYNC110 - a lock tells nobody who waits for it
+            await asyncio.sleep(0)
+        with monkeypatch.context() as patch:
+            later = guard.LOCAL_SECONDS + 1
+            patch.setattr(loop, "time", lambda now=loop.time: now() + later)
+            done, _ = await asyncio.wait({reading}, timeout=0.1)
         assert not done
     assert ("owners-default", 1) == ((await reading).id, (await reading).attempts)
 

@@ -15,6 +15,7 @@ from activities.signers import KEY_GONE, NO_RING, why_not_signed_now
 from tests.activities.conftest import services_on
 from tests.activities.scripted_tracker import ScriptedTracker
 from tests.activities.writing import Writing
+from tests.still_store import StillStore
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import digest_of
 from triage.contracts.payloads import VerifyRequest, VerifyResult, WriteOutcome, WriteRequest
@@ -23,7 +24,6 @@ from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, new_key, signing_key
 from triage.signing.tokens import Statement, audience, sign, vouched_claims
 from triage.storage.approvals import Approvals
-from triage.storage.engine import Store
 from triage.storage.operations import operation_key
 from triage.storage.vouchers import Voucher, vouchers_of
 from triage.trackers.base import TrackerRefused, TrackerTimeout
@@ -50,7 +50,7 @@ class KnowingTracker(ScriptedTracker):
 
 
 async def _approve(
-    store: Store, request: WriteRequest, ring: KeyringFile, **changes: object
+    store: StillStore, request: WriteRequest, ring: KeyringFile, **changes: object
 ) -> str:
     """Verify a comment's approval of a write, as its run asks for it."""
     operation = request.operation
@@ -63,7 +63,7 @@ async def _approve(
         verdict=Verdict.APPROVE,
         approver="octocat",
     )
-    token = sign(vouched_claims(statement, "scripted", "583231", datetime.now(UTC)), KEY)
+    token = sign(vouched_claims(statement, "scripted", "583231", store.moment), KEY)
     question = VerifyRequest(
         scope=request.scope,
         tenant="default",
@@ -105,7 +105,7 @@ def _under(request: WriteRequest, rules: str) -> WriteRequest:
 
 
 @pytest.fixture
-async def desk(store: Store, tmp_path: Path) -> Desk:
+async def desk(store: StillStore, tmp_path: Path) -> Desk:
     """A desk at which one service may vouch."""
     ring = KeyringFile(tmp_path / "keyring.json")
     ring.change(lambda _: Keyring.of([ENTRY]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
@@ -13,10 +13,10 @@ from temporalio.testing import ActivityEnvironment
 from activities.labels import LabelActivities
 from activities.services import Services
 from tests.activities.scripted_tracker import ScriptedTracker
+from tests.still_store import StillStore
 from triage.contracts.canonical import digest_of
 from triage.contracts.payloads import Approval, Operation, Target, WriteRequest, WriteResult
 from triage.storage.approvals import Approvals
-from triage.storage.engine import Store
 from triage.storage.operations import OperationRecord, operation_key
 from triage.storage.transitions import SETTLED, OperationState
 
@@ -31,7 +31,7 @@ class Writing:
 
     tracker: ScriptedTracker
     services: Services
-    store: Store
+    store: StillStore
     waited: timedelta = timedelta()
     attempts: int = 0
 
@@ -46,7 +46,7 @@ class Writing:
         """An approved write of labels, on the issue as it is now."""
         names = labels or ("bug",)
         digest = digest_of(["apply_labels", TARGET.model_dump(mode="json"), list(names)])
-        now = datetime.now(UTC) + self.store._offset
+        now = self.store.moment
         return WriteRequest(
             scope=scope or uuid.uuid4().hex,
             tenant="default",
@@ -108,10 +108,14 @@ class Writing:
                 raise
             return error.next_retry_delay
 
+    def expect_silence(self) -> None:
+        """Give up soon on a call: to wait for an answer that never comes takes real time."""
+        self.services = replace(self.services, write_timeout=timedelta(milliseconds=100))
+
     def pass_time(self, span: timedelta) -> None:
         """Move the clock of the database on."""
         self.waited += span
-        self.store._offset += span
+        self.store.pass_time(span)
 
     async def record(self, request: WriteRequest) -> OperationRecord:
         """The ledger's row of a write."""

@@ -20,6 +20,7 @@ from tests.activities.writing import Writing
 from tests.reliability.commands import Shell
 from tests.reliability.far_end import with_tracker
 from tests.reliability.outage import possible_outage
+from tests.still_store import HastyStore
 from tests.unit.storage.test_ledger_races import race
 from tests.workflow.decisions import OPERATION, final, label
 from tests.workflow.gate import Gate
@@ -38,7 +39,7 @@ from triage.trackers.base import LabelsAdded
 S = OperationState
 ROUNDS = 1_000
 OUTAGE_SECONDS = 0.4
-"""How long a transaction waits for a database that is gone, before it gives up."""
+"""How long a transaction waits for a file that is locked, before it gives up."""
 
 
 @pytest.mark.long
@@ -75,7 +76,7 @@ class Interrupted(ScriptedTracker):
 @asynccontextmanager
 async def _impatient(url: str, tracker: ScriptedTracker) -> AsyncIterator[Writing]:
     """Open the store so that it gives up soon."""
-    store = await Store.open(url, transaction_seconds=OUTAGE_SECONDS)
+    store = await HastyStore.open(url, transaction_seconds=OUTAGE_SECONDS)
     try:
         yield Writing(tracker=tracker, services=services_on(store, tracker), store=store)
     finally:
