@@ -6,9 +6,13 @@ import asyncio
 import json
 from typing import Any, Final
 
+from sqlalchemy import delete
+
 from tests.web.hooks import EARLY, FIXTURES, LATER, LATEST, Hook, an_event, encoded, headers_for
 from triage.contracts.options import parse_options
 from triage.contracts.request import parse_request
+from triage.storage.outbox import Outbox
+from triage.storage.schema import documents
 
 EXAMPLES: Final[list[dict[str, Any]]] = json.loads(
     (FIXTURES / "webhooks" / "issues.json").read_bytes()
@@ -126,6 +130,75 @@ async def test_an_issue_that_went_away_is_not_started(hook: Hook) -> None:
         assert (202, "ignored", "gone") == _told(answer)
     rows = [(row["state"], row["code"]) for row in await hook.requests()]
     assert [("superseded", "gone")] * 2 == rows
+
+
+async def test_what_arrives_after_the_end_of_an_issue_starts_nothing(hook: Hook) -> None:
+    """A late `opened` or `edited` of a deleted or transferred issue is told that it is gone."""
+    for number, action in enumerate(("deleted", "transferred"), 1):
+        await hook.send(an_event(action, number=number, at=LATER))
+        for late, at in (("opened", EARLY), ("edited", LATEST)):
+            answer = await hook.send(an_event(late, number=number, title=late, at=at))
+            assert (202, "ignored", "gone") == _told(answer)
+    assert [("superseded", "gone")] * 2 == [
+        (row["state"], row["code"]) for row in await hook.requests()
+    ]
+
+
+async def test_the_end_of_an_issue_is_remembered_while_its_run_begins(hook: Hook) -> None:
+    """A text that is being started stays as it is, and no later one joins it."""
+    await hook.send(an_event(at=EARLY))
+    held = await Outbox(hook.store).take()
+    assert held is not None
+    await hook.send(an_event("deleted", at=LATER))
+    assert await Outbox(hook.store).started(held, "run-1", None)
+    for _ in range(2):
+        assert "gone" == (await hook.send(an_event("edited", title="Other"))).json()["code"]
+    states = [(row["state"], row["code"]) for row in await hook.requests()]
+    assert [("started", None), ("superseded", "gone")] == states
+
+
+async def _fail(hook: Hook) -> None:
+    """Let the process that starts runs find that it never can."""
+    held = await Outbox(hook.store).take()
+    assert held is not None
+    assert await Outbox(hook.store).failed(held, "content_gone")
+
+
+async def test_a_redelivery_revives_what_failed(hook: Hook) -> None:
+    """A request that could not be started is started anew when its delivery is sent again."""
+    body = encoded(an_event())
+    guid = headers_for(body)["X-GitHub-Delivery"]
+    await hook.post(body, X_GitHub_Delivery=guid)
+    await _fail(hook)
+    [failed] = await hook.requests()
+    await _lose(hook, failed["document_digest"])
+    for again in ({"X_GitHub_Delivery": guid}, {}):
+        assert (202, "accepted", None) == _told(await hook.post(body, **again))
+        [row] = await hook.requests()
+        assert ("accepted", None, failed["request_key"]) == (
+            *(row[name] for name in ("state", "code", "request_key")),
+        )
+        assert "Orders fail" == await _title(hook, row)
+        await _fail(hook)
+
+
+async def test_only_the_newest_text_is_revived(hook: Hook) -> None:
+    """What failed and was overtaken, or whose issue is gone, is not started by a redelivery."""
+    body = encoded(an_event(title="first", at=EARLY))
+    guid = headers_for(body)["X-GitHub-Delivery"]
+    await hook.post(body, X_GitHub_Delivery=guid)
+    await _fail(hook)
+    await hook.send(an_event("edited", title="second", at=LATER))
+    await hook.post(body, X_GitHub_Delivery=guid)
+    await _fail(hook)
+    await hook.send(an_event("deleted", title="second", at=LATEST))
+    await hook.send(an_event("edited", title="second", at=LATER))
+    assert ["failed", "failed", "superseded"] == [row["state"] for row in await hook.requests()]
+
+
+async def _lose(hook: Hook, digest: str) -> None:
+    async with hook.store.write() as connection:
+        await connection.execute(delete(documents).where(documents.c.digest == digest))
 
 
 NOTHING: Final[tuple[tuple[dict[str, Any], dict[str, str], str], ...]] = (

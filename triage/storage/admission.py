@@ -135,16 +135,22 @@ class Admission:
     async def admit(self, delivery: Delivery, subject: Subject, content: Content) -> Answer:
         """Record a delivery, and a request if its text is new.
 
+        The newest text's request that could never be started is to be started anew: whoever sends
+        a delivery again wants just that.
+
         Raises:
             StorageError: whether anything was recorded is open; the same delivery may come again.
         """
         async with self._store.write() as connection:
             await self._one_at_a_time(connection, subject)
             now = await self._store.now(connection)
-            if (first := await first_answer(connection, delivery, subject, now)) is not None:
-                return first
+            first = await first_answer(connection, delivery, subject, now)
             newest = await _newest(connection, subject)
-            answer = await _known(connection, subject, content, newest)
+            answer = first or await _known(connection, subject, content, newest)
+            if answer is not None and _has_failed(newest, answer):
+                answer = await self._revive(connection, answer, content.document, now)
+            elif first is not None:
+                return first
             if answer is None:
                 version = newest["version"] + 1 if newest else 1
                 # With the delivery's id no restored or second store ever names another text so.
@@ -167,6 +173,7 @@ class Admission:
                 return first
             if meaning is Meaning.GONE:
                 await _supersede(connection, subject, now, Meaning.GONE)
+                await _remember_the_end(connection, delivery, subject, now)
             newest = await _newest(connection, subject)
             key = newest["request_key"] if newest else None
             answer = Answer(meaning=meaning, request_key=key)
@@ -184,10 +191,26 @@ class Admission:
     ) -> Answer:
         now, key = row["created_at"], row["request_key"]
         await _supersede(connection, subject, now, None)
-        kind, expires_at = DocumentKind.REQUEST, now + self._retention
-        await keep(connection, key, kind, document, now=now, expires_at=expires_at)
+        await self._keep(connection, key, document, now)
         await connection.execute(insert(requests).values(**row))
         return Answer(meaning=Meaning.ACCEPTED, request_key=key)
+
+    async def _revive(
+        self, connection: AsyncConnection, answer: Answer, document: bytes, now: datetime
+    ) -> Answer:
+        """Have a request started that never could be; a run that it has all the same is found."""
+        key = answer.request_key or ""
+        digest = await self._keep(connection, key, document, now)
+        values = {"state": "accepted", "code": None, "document_digest": digest, "updated_at": now}
+        mine = update(requests).where(requests.c.request_key == key)
+        await connection.execute(mine.values(**values, next_attempt_at=None))
+        return Answer(meaning=Meaning.ACCEPTED, request_key=key)
+
+    async def _keep(
+        self, connection: AsyncConnection, key: str, document: bytes, now: datetime
+    ) -> str:
+        kind, expires_at = DocumentKind.REQUEST, now + self._retention
+        return await keep(connection, key, kind, document, now=now, expires_at=expires_at)
 
 
 def _row(
@@ -257,6 +280,9 @@ async def _known(
     """Return the answer for a text that is not new, or None."""
     if newest is None:
         return None
+    if newest["code"] == Meaning.GONE:
+        # No issue comes back under its number, so this one was only late.
+        return Answer(meaning=Meaning.GONE, request_key=newest["request_key"])
     r = requests.c
     same = select(r.request_key).where(r.semantic_key == _semantic_key(subject, content))
     if (before := await first_row(connection, same)) is not None:
@@ -282,6 +308,29 @@ async def _supersede(
     await connection.execute(
         update(requests).where(*waiting).values(state="superseded", code=why, updated_at=now)
     )
+
+
+async def _remember_the_end(
+    connection: AsyncConnection, delivery: Delivery, subject: Subject, now: datetime
+) -> None:
+    """Leave an issue's last version, which is without a text, unless there is one."""
+    newest = await _newest(connection, subject)
+    if newest is not None and newest["code"] == Meaning.GONE:
+        return
+    version = newest["version"] + 1 if newest else 1
+    nothing = Content(digest="", at=now, document=b"")
+    key = short_hash("request", subject.key, str(version), delivery.delivery_id)
+    row = _row(subject, nothing, version, key, now)
+    ended = {"state": "superseded", "code": Meaning.GONE.value, "document_digest": None}
+    await connection.execute(insert(requests).values(**{**row, **ended}))
+
+
+def _has_failed(newest: RowMapping | None, answer: Answer) -> bool:
+    """Whether an answer names the newest text's request, and that could never be started."""
+    if newest is None or newest["state"] != "failed":
+        return False
+    is_told = answer.meaning in {Meaning.ACCEPTED, Meaning.UNCHANGED}
+    return is_told and answer.request_key == newest["request_key"]
 
 
 async def conclude(
