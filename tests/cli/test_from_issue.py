@@ -1,15 +1,21 @@
 """A run is started for an issue by its name: the tracker has the text, and nobody types it."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from tests.cli.conftest import Stack, Triage
+from tests.cli.stored import in_store_as_it_is
 from tests.workflow.decisions import as_object
 from triage.cli.from_issue import read
 from triage.cli.orders import Order
 from triage.cli.stores import open_store
+from triage.storage.admission import Admission, Content, Delivery, Subject
+from triage.storage.engine import Store
+from triage.storage.outbox import Outbox
 from triage.trackers.base import IssueNotFound, TrackedIssue
 from triage.trackers.factory import MAKERS
 from triage.trackers.listing import ListedRepository
@@ -26,6 +32,53 @@ def test_an_issue_is_started_by_its_name(stack: Stack) -> None:
     assert f"local-{number}" == told["response"]["request_id"]
     again = stack.triage("start", f"local#{number}")
     assert (1, True) == (again.status, "exists already" in again.err)
+
+
+def _delivered(stack: Stack, number: str, workflow_id: str | None) -> None:
+    """Leave what a delivery leaves about an issue: a request, and the run that has it."""
+
+    async def deliver(store: Store) -> None:
+        issue = Subject(
+            tenant="default", source="github", repository="Local", repository_id="1", number=number
+        )
+        delivery = Delivery(
+            delivery_id=uuid4().hex, event="issues", action="opened", body_digest=number
+        )
+        content = Content(digest=number, at=datetime.now(UTC), document=b"{}")
+        await Admission(store, timedelta(days=1)).admit(delivery, issue, content)
+        held = await Outbox(store).take()
+        assert held is not None
+        if workflow_id is not None:
+            assert await Outbox(store).started(held, workflow_id, None)
+
+    in_store_as_it_is(stack.up.home, deliver)
+
+
+def test_an_issue_whose_delivery_has_a_run_gets_no_second_one(stack: Stack) -> None:
+    """The run is named; another one is started beside it only if told so, or after it ended."""
+    text = ("--title", "Orders fail", "--body", "Every POST fails in backend/api.py with 500.")
+    number = stack.triage("issues", "add", *text, "--author", "eve").out.strip()
+    run = f"issue-of-{number}"
+    first = ("start", f"local#{number}", "--mode", "approve", "--id", run)
+    assert 0 == stack.triage(*first).status
+    _delivered(stack, number, run)
+    for more in ((), ("--id", f"other-{number}")):
+        answer = stack.triage("start", f"local#{number}", *more)
+        assert (1, "") == (answer.status, answer.out)
+        assert f"a run about this issue is under way: {run}; nothing was started" in answer.err
+        assert f"'triage show {run}' shows it; --anyway" in answer.err
+    told = stack.triage("start", f"local#{number}", "--id", f"told-{number}", "--anyway")
+    assert (0, f"told-{number}") == (told.status, told.out.strip())
+    stack.temporal("workflow", "terminate", "--workflow-id", run)
+    assert 0 == stack.triage("start", f"local#{number}", "--mode", "shadow").status
+
+
+def test_an_issue_whose_delivery_is_being_started_gets_no_other_run(stack: Stack) -> None:
+    """Between the delivery and its run nothing is started by hand, unless told so."""
+    number = stack.triage("issues", "add", "--title", "One", "--body", "text").out.strip()
+    _delivered(stack, number, None)
+    answer = stack.triage("start", f"local#{number}")
+    assert (1, True) == (answer.status, "is about to be started" in answer.err), answer.err
 
 
 @pytest.mark.parametrize(
@@ -71,4 +124,4 @@ async def test_a_repository_in_other_letters_is_the_same_one(
     typed = [Path(f"{name}#1") for name in ("acme/shop", "Acme/Shop")]
     same, other = [await read(Order(name, None, None, None, None)) for name in typed]
     assert same == other
-    assert "acme-shop-1" == as_object(other[0])["request_id"]
+    assert "acme-shop-1" == as_object(other.request)["request_id"]

@@ -5,7 +5,7 @@ Why it exists: a maintainer with a repository and a token writes no JSON to see 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
@@ -13,15 +13,33 @@ from triage.cli.errors import RefusedError
 from triage.cli.orders import Order
 from triage.cli.references import named
 from triage.cli.stores import open_store
+from triage.contracts.options import DEFAULT_TENANT
 from triage.settings import load_settings
+from triage.storage.admission import Subject
+from triage.storage.under_way import UnderWay, under_way
 from triage.trackers.base import TrackedIssue, Tracker
 from triage.trackers.factory import open_trackers
-from triage.trackers.listing import ListsIssues
-from triage.web.requests import NO_BODY, NO_TITLE
+from triage.trackers.listing import ListedRepository, ListsIssues
+from triage.web.requests import NO_BODY, NO_TITLE, SOURCE
 
 
-async def read(order: Order) -> tuple[JsonValue, dict[str, JsonValue]]:
-    """Return the request that the named issue becomes, and the options that say where it is.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An issue that was named.
+
+    Attributes:
+        request: what it becomes.
+        where: the options that say where it is.
+        under_way: the run that its deliveries have.
+    """
+
+    request: JsonValue
+    where: dict[str, JsonValue]
+    under_way: UnderWay
+
+
+async def read(order: Order) -> Named:
+    """Return what is known of the named issue.
 
     Raises:
         InputError: this is not how an issue is named.
@@ -35,15 +53,29 @@ async def read(order: Order) -> tuple[JsonValue, dict[str, JsonValue]]:
         issue = await tracker.get_issue(repository, number)
         if not isinstance(issue, TrackedIssue):
             raise RefusedError(f"the tracker {settings.tracker} has no issue {repository}#{number}")
-        issue = replace(issue, repository=await _spelling(tracker, repository))
-    return _request(settings.tracker, issue), {"context": _context(settings.tracker, issue)}
+        found = await _repository(tracker, repository)
+        issue = replace(issue, repository=found.name)
+        going = await under_way(store, _subject(found, number))
+    where: dict[str, JsonValue] = {"context": _context(settings.tracker, issue)}
+    return Named(_request(settings.tracker, issue), where, going)
 
 
-async def _spelling(tracker: Tracker, repository: str) -> str:
-    """Return a repository's name as the tracker has it: in other letters it is the same one."""
+async def _repository(tracker: Tracker, repository: str) -> ListedRepository:
+    """Return a repository as the tracker has it: in other letters it is the same one."""
     if not isinstance(tracker, ListsIssues):
-        return repository
-    return (await tracker.repository(repository)).name
+        return ListedRepository(id="", name=repository)
+    return await tracker.repository(repository)
+
+
+def _subject(repository: ListedRepository, number: str) -> Subject:
+    """Return the issue as a delivery would name it."""
+    return Subject(
+        tenant=DEFAULT_TENANT,
+        source=SOURCE,
+        repository=repository.name,
+        repository_id=repository.id,
+        number=number,
+    )
 
 
 def _request(tracker: str, issue: TrackedIssue) -> dict[str, JsonValue]:

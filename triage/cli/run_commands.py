@@ -12,6 +12,7 @@ from triage.cli.output import Format
 
 if TYPE_CHECKING:
     from triage.cli.orders import Checked, Order
+    from triage.storage.under_way import UnderWay
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
 Run = Annotated[str, typer.Argument(metavar="ID", help="A workflow id or a request id.")]
@@ -36,6 +37,12 @@ Key = Annotated[
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be decided on, and send nothing.")
+]
+Beside = Annotated[
+    bool,
+    typer.Option(
+        "--anyway", help="Start it beside the run that a delivery about this issue started."
+    ),
 ]
 Note = Annotated[str | None, typer.Option("--note", help="A remark that is kept with it.")]
 
@@ -73,27 +80,31 @@ def start(
     workflow_id: Annotated[
         str | None, typer.Option("--id", help="The workflow id.  [default: triage-REQUEST_ID]")
     ] = None,
+    *,
     wait: Annotated[
         bool, typer.Option("--wait", help="Follow the run and print its response.")
     ] = False,
+    anyway: Beside = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Start a triage, and with --wait print its response."""
     from triage.cli import orders  # noqa: PLC0415 - see triage.cli.main
 
     order = orders.Order(request, mode, model, options, workflow_id)
-    checked = _of_issue(order) if orders.names_an_issue(order) else orders.check(order)
+    is_issue = orders.names_an_issue(order)
+    checked, beside = _of_issue(order) if is_issue else (orders.check(order), None)
 
     from triage.cli import starting  # noqa: PLC0415 - a client, only for a request that may run
 
-    starting.start(checked, wait=wait, format_=format_)
+    starting.start(checked, wait=wait, format_=format_, beside=None if anyway else beside)
 
 
-def _of_issue(order: Order) -> Checked:
+def _of_issue(order: Order) -> tuple[Checked, UnderWay]:
     from triage.cli import from_issue, orders  # noqa: PLC0415 - see triage.cli.main
     from triage.cli.running import run  # noqa: PLC0415 - likewise
 
-    return orders.complete(order, *run(from_issue.read(order)))
+    named = run(from_issue.read(order))
+    return orders.complete(order, named.request, named.where), named.under_way
 
 
 def list_runs(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import Any, Final
 
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
@@ -15,24 +15,36 @@ from triage.cli.errors import RefusedError
 from triage.cli.orders import ID_HINT, Checked
 from triage.cli.output import Format, put, put_json, say
 from triage.cli.running import run
+from triage.continuing import describe, newest_of
 from triage.contracts import names
 from triage.contracts.response import TriageResponse
 from triage.faults import Point, reach
 from triage.settings import Settings
+from triage.storage.under_way import UnderWay
+
+ANYWAY: Final = "--anyway starts another one beside it"
 
 
-def start(checked: Checked, *, wait: bool, format_: Format) -> None:
+def start(checked: Checked, *, wait: bool, format_: Format, beside: UnderWay | None = None) -> None:
     """Start a run, and follow it if its response is waited for.
 
+    Args:
+        checked: what to start.
+        wait: whether its response is waited for.
+        format_: how to print the answer.
+        beside: beside which run nothing is started while that goes on; None if anything may be.
+
     Raises:
-        CliError: its id is taken, or Temporal cannot be reached.
+        CliError: its id is taken, its issue has a run, or Temporal cannot be reached.
     """
-    run(_start(checked, wait=wait, format_=format_))
+    run(_start(checked, wait=wait, format_=format_, beside=beside))
 
 
-async def _start(checked: Checked, *, wait: bool, format_: Format) -> None:
+async def _start(checked: Checked, *, wait: bool, format_: Format, beside: UnderWay | None) -> None:
     async with bounded():
         client, settings = await connect()
+        if beside is not None:
+            await _see_that_none_goes_on(client, beside)
         handle = await begin(client, settings, checked)
     if not wait:
         async with bounded():
@@ -79,6 +91,28 @@ async def begin(
         ) from None
     reach(Point.START_AFTER_RUN)
     return handle
+
+
+async def _see_that_none_goes_on(client: Client, beside: UnderWay) -> None:
+    """Return unless a delivery about the same issue has a run that goes on, or is getting one.
+
+    Raises:
+        RefusedError: it has.
+    """
+    if beside.is_starting:
+        raise RefusedError(
+            "a delivery about this issue is about to be started; nothing else was",
+            f"'triage list' shows its run in a moment; {ANYWAY}",
+        )
+    if beside.workflow_id is None:
+        return
+    newest = await newest_of(client, beside.workflow_id)
+    found = await describe(newest)
+    if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
+        raise RefusedError(
+            f"a run about this issue is under way: {newest.id}; nothing was started",
+            f"'triage show {shlex.quote(newest.id)}' shows it; {ANYWAY}",
+        )
 
 
 def _tell_started(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from triage.storage.engine import Store
 from triage.storage.intake_retention import purge_intake
 from triage.storage.outbox import Outbox
 from triage.storage.schema import deliveries, requests
+from triage.storage.under_way import UnderWay, under_way
 
 EARLY = datetime(2026, 1, 1, tzinfo=UTC)
 SUBJECT = Subject(
@@ -98,3 +100,20 @@ async def test_no_answer_is_always_in_front(store: Store) -> None:
     await answers.later(held, "no_answer", 0)
     taken = [await answers.take(), await answers.take()]
     assert ["second", "first"] == [one.login for one in taken if one]
+
+
+async def test_the_run_of_an_issue_is_found_under_either_name(store: Store) -> None:
+    """By the repository's own id after a rename, by its name in any letters, and no other's."""
+    await _admit(store, "one", EARLY)
+    assert UnderWay(None, is_starting=True) == await under_way(store, SUBJECT)
+    await _start(store, "run-1")
+    renamed = replace(SUBJECT, repository="acme/store")
+    local = replace(SUBJECT, repository="Acme/Shop", repository_id="")
+    for same in (SUBJECT, renamed, local):
+        assert UnderWay("run-1") == await under_way(store, same)
+    for other in (
+        replace(renamed, repository_id="2"),
+        replace(SUBJECT, number="102"),
+        replace(local, tenant="other"),
+    ):
+        assert UnderWay() == await under_way(store, other)
