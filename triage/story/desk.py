@@ -103,8 +103,10 @@ class Desk:
         subjects: the stable ids of those of them who signed.
         verdicts: the review that decided, by operation id and version.
         starting: the signed approval from the run's start that has to be verified.
-        asked: signed reviews that came by update in the latest task, and have to be verified.
+        asked: signed reviews that came by update, and have to be verified.
+        granted: those of them that were answered in the end that they count.
         unproven: signed reviews that came by signal and have to be verified, in that order.
+        again: the tokens that are verified once more, since they have come to decide.
     """
 
     local: bool | None = None
@@ -121,7 +123,9 @@ class Desk:
     verdicts: dict[tuple[str, int], Review] = field(default_factory=dict)
     starting: Review | None = None
     asked: list[Review] = field(default_factory=list)
+    granted: list[Review] = field(default_factory=list)
     unproven: list[Review] = field(default_factory=list)
+    again: frozenset[str] = frozenset()
 
     def open(self, since: datetime, wait: Wait | None, approved_by: Iterable[str] = ()) -> None:
         """Begin to wait, or go on with a wait for which some have approved already."""
@@ -190,19 +194,25 @@ class Desk:
         self.decided = self.decided or review
         self.verdicts.setdefault((review.operation_id, review.version), review)
 
-    def claim(self, approver: str) -> tuple[Review, str] | None:
+    def claim(self, token: str, approver: str) -> tuple[Review, str] | None:
         """Take a review whose signature was verified off the desk, and say how it had come.
 
-        It is the oldest one of `approver` if there is one, else the oldest one.
+        It is the oldest one with this token. Where no token can be read, it is the oldest one of
+        `approver` if there is one, else the oldest one.
         """
         starting = [(self.starting, START)] if self.starting else []
         others = [(r, UPDATE) for r in self.asked] + [(r, SIGNAL) for r in self.unproven]
         every = [*starting, *others]
         theirs = [pair for pair in every if pair[0].approver == approver]
-        found = next(iter(theirs or every), None)
+        exact = [pair for pair in every if token and pair[0].token == token]
+        found = next(iter(exact or theirs or every), None)
         if found is not None:
             self._forget(*found)
         return found
+
+    def put_back(self, review: Review, channel: str) -> None:
+        """Keep a review that was claimed, since its signature is verified once more."""
+        (self.asked if channel == UPDATE else self.unproven).insert(0, review)
 
     def _forget(self, review: Review, channel: str) -> None:
         if channel == START:

@@ -12,7 +12,7 @@ from typing import Final
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 
-from triage.contracts.names import ACTIVITY_DECIDE
+from triage.contracts.names import ACTIVITY_DECIDE, ACTIVITY_VERIFY_APPROVAL
 from triage.story.activities import tell_activity
 from triage.story.beginnings import tell_start
 from triage.story.calls import LOCAL_ACTIVITY, Call, Calls, Done, local_call
@@ -55,7 +55,6 @@ _SILENT: Final = frozenset(
         "",
         "activity_task_cancel_requested",
         "workflow_execution_update_admitted",
-        "workflow_execution_update_completed",
         "workflow_task_scheduled",
     }
 )
@@ -90,6 +89,7 @@ class Teller:
         self._goes_on = goes_on
         self._missing = missing
         self._answers = _answers(events)
+        self._verified = _verified(events)
         self._calls = Calls()
         self._timers = Timers()
         self._batch: list[HistoryEvent] = []
@@ -124,6 +124,7 @@ class Teller:
             "timer_canceled": self._timers.drop,
             "upsert_workflow_search_attributes": lambda event: tell_attributes(memory, event),
             "workflow_execution_update_accepted": self._update,
+            "workflow_execution_update_completed": self._update,
             "marker_recorded": self._marker,
             **dict.fromkeys(_ENDS, self._end),
         }
@@ -151,6 +152,7 @@ class Teller:
         batch, self._batch = self._batch, []
         now = self._seen_at if task is not None else None
         self._memory.looped_since = self._memory.looped_since or now
+        self._memory.desk.again = self._verified_by(task)
         for answer in self._answers_of(task):
             self._foresee(answer)
         for event in batch:
@@ -164,15 +166,21 @@ class Teller:
         answers = self._answers.get(task.event_id if task is not None else 0, [])
         return [answer for _, answer in answers]
 
+    def _verified_by(self, task: HistoryEvent | None) -> frozenset[str]:
+        """Return the tokens whose verification a task asks for."""
+        return self._verified.get(task.event_id, frozenset()) if task else frozenset()
+
     def _foresee(self, answer: Answer) -> None:
         """Take an answer that is on record: what else in the batch would count came after it."""
         review, desk = answer.review, self._memory.desk
         if review is None:
             return
-        if answer.accepted:
-            desk.take(review)
         if review.token is not None and not desk.local:
             desk.asked.append(review)
+            # It counts from when its signature is verified on: others may overtake it until then.
+            desk.granted += [review] if answer.accepted else []
+        elif answer.accepted:
+            desk.take(review)
 
     def _inbound(self, event: HistoryEvent, *, seen: bool) -> Iterator[Beat]:
         if event.HasField("timer_fired_event_attributes"):
@@ -203,10 +211,13 @@ class Teller:
             yield beat(event, Kind.OTHER, f"also recorded: marker {name}")
 
     def _update(self, event: HistoryEvent) -> Iterator[Beat]:
+        """Tell an update where it is answered, if it is: only then it is known what it came to."""
+        done = event.workflow_execution_update_completed_event_attributes
+        wanted = done.accepted_event_id or event.event_id
         for answers in self._answers.values():
             for accepted, answer in answers:
-                if accepted.event_id == event.event_id:
-                    yield from tell_update(self._memory, event, answer)
+                if accepted.event_id == wanted and answer.is_open == (event is accepted):
+                    yield from tell_update(self._memory, accepted, answer)
 
     def _end(self, event: HistoryEvent) -> Iterator[Beat]:
         yield from self._deliver(None)
@@ -253,4 +264,16 @@ def _answers(events: Sequence[HistoryEvent]) -> dict[int, list[tuple[HistoryEven
         elif event.HasField("workflow_execution_update_accepted_event_attributes"):
             answer = read_answer(event, outcomes.get(event.event_id))
             found.setdefault(task, []).append((event, answer))
+    return found
+
+
+def _verified(events: Sequence[HistoryEvent]) -> dict[int, frozenset[str]]:
+    """Return the tokens whose verification was asked for, by the workflow task that asked."""
+    found: dict[int, frozenset[str]] = {}
+    for event in events:
+        asked = event.activity_task_scheduled_event_attributes
+        if asked.activity_type.name == ACTIVITY_VERIFY_APPROVAL:
+            task = asked.workflow_task_completed_event_id
+            token = Fields(first(asked.input)).text("token")
+            found[task] = found.get(task, frozenset()) | ({token} - {""})
     return found

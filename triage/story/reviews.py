@@ -46,6 +46,7 @@ class Answer:
         code: ``accepted`` or a refusal's code.
         reason: the run's own sentence about a refusal.
         failure: what the update failed with, if it failed.
+        is_open: whether there is no answer yet.
     """
 
     review: Review | None
@@ -53,6 +54,7 @@ class Answer:
     code: str
     reason: str = ""
     failure: tuple[str, str] | None = None
+    is_open: bool = False
 
 
 def tell_signal(memory: Memory, event: HistoryEvent, now: datetime | None) -> Iterator[Beat]:
@@ -197,7 +199,7 @@ def read_answer(event: HistoryEvent, outcome: Outcome | None) -> Answer:
     request = accepted.accepted_request.input
     review = _review_in(request)
     if outcome is None:
-        return Answer(review, accepted=False, code="")
+        return Answer(review, accepted=False, code="", is_open=True)
     if outcome.HasField("failure"):
         return Answer(review, accepted=False, code="", failure=failure_of(outcome.failure))
     answer = Fields(first(outcome.success))

@@ -18,9 +18,15 @@ from triage.story.words import named
 
 
 def tell_verification(memory: Memory, done: Done) -> Iterator[Beat]:
-    """Tell one verification, whose review came by signal, by update or with the start."""
+    """Tell one verification, whose review came by signal, by update or with the start.
+
+    One after which the review is verified once more, as the decision, is not worth telling.
+    """
     result, desk = done.result, memory.desk
-    claimed = desk.claim(result.text("approver"))
+    claimed = desk.claim(done.call.request.text("token"), result.text("approver"))
+    if claimed is not None and _is_verified_again(desk, done):
+        desk.put_back(*claimed)
+        return
     code = _code(desk, claimed, result, time_of(done.event))
     whose = claimed[0].approver if claimed else result.text("approver")
     verdict, facts = _worth(memory, claimed, result, code)
@@ -38,17 +44,24 @@ def tell_verification(memory: Memory, done: Done) -> Iterator[Beat]:
     )
 
 
+def _is_verified_again(desk: Desk, done: Done) -> bool:
+    """Whether others approved meanwhile, so that it has to be recorded as the decision first."""
+    asked = done.call.request
+    return asked.value("decides") is False and asked.text("token") in desk.again
+
+
 def _code(desk: Desk, claimed: tuple[Review, str] | None, result: Fields, now: datetime) -> str:
     """Return ``accepted`` or why it does not count, and take a review that counts from now on.
 
-    An update is answered by itself, and one from the start is waited for by nobody else.
+    Of an update its answer says whether it counted, and one from the start is waited for by nobody
+    else.
     """
     code = result.text("code")
     if not result.flag("accepted") or claimed is None:
         return code
     (review, channel), subject = claimed, result.text("subject") or None
-    if channel == UPDATE and subject is not None and desk.has_approved(review):
-        desk.subjects.add(subject)
+    if channel == UPDATE and review in desk.granted:
+        desk.take(review, subject)
     return (desk.receive(review, now, subject) if channel == SIGNAL else None) or code
 
 
