@@ -6,7 +6,6 @@ A local activity: it may run twice, and storing the same things again changes no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 from temporalio import activity
 
@@ -65,17 +64,14 @@ class RunContextActivities:
             expires_at=services.content_expiry(rules),
         )
         reach(Point.PIN_AFTER_STORE)
+        remote = isinstance(services.trackers[tracker], HasFiles)
         context = RunContext(
-            policy=rules.snapshot(
-                services.tools,
-                request.context.repository,
-                remote=isinstance(services.trackers[tracker], HasFiles),
-            ),
+            policy=rules.snapshot(services.tools, request.context.repository, remote=remote),
             provenance=await self._provenance(models, opinion, rules),
             request_digest=stored,
             content_digest=issue.content_digest,
             model=name,
-            model_timeout_ms=int(self._timeout(models).total_seconds() * 1_000),
+            model_timeout_ms=self._timeout_ms(models),
             tracker=tracker,
             author=issue.author or request.context.author or "",
             local_trust=services.local_trust,
@@ -159,10 +155,10 @@ class RunContextActivities:
             expires_at=self._services.content_expiry(rules),
         )
 
-    def _timeout(self, models: Sequence[ModelAdapter]) -> timedelta:
+    def _timeout_ms(self, models: Sequence[ModelAdapter]) -> int:
         """Return what one call may take, of whichever model is asked."""
         paid = (model.timeout for model in models if isinstance(model, PaidModel))
-        return max((self._services.model_timeout, *paid))
+        return int(max((self._services.model_timeout, *paid)).total_seconds() * 1_000)
 
 
 def asks_where(model: ModelAdapter) -> bool:
