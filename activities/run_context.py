@@ -6,6 +6,7 @@ A local activity: it may run twice, and storing the same things again changes no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from temporalio import activity
 
@@ -28,6 +29,8 @@ from triage.storage.documents import SHARED, DocumentKind
 from triage.storage.spending import Account
 from triage.trackers.abilities import HasFiles, inventory_of
 from triage.trackers.base import TrackedIssue, TrackerRefused
+
+_DEFAULTS: Final = {name: field.get_default() for name, field in RunContext.model_fields.items()}
 
 
 class RunContextActivities:
@@ -173,8 +176,7 @@ def asks_nobody(model: ModelAdapter) -> bool:
 
 def _usual(context: RunContext) -> set[str]:
     """Return the fields that say what is so without them: no history holds them for nothing."""
-    defaults = {name: field.get_default() for name, field in RunContext.model_fields.items()}
-    return {name for name, default in defaults.items() if getattr(context, name) == default}
+    return {name for name, default in _DEFAULTS.items() if getattr(context, name) == default}
 
 
 def _with_what_is_unusual(

@@ -147,13 +147,22 @@ class _ReadablePayloads(PayloadConverter):
             return value
 
 
+class _OneForAll(DataConverter):
+    """A converter that is the same wherever a value comes from; without a codec nothing asks."""
+
+    def with_context(self, context: SerializationContext) -> Self:  # noqa: ARG002 - the SDK's own
+        """Return this one; the SDK asks for each activation and activity, several times."""
+        return self
+
+
 def build_converter(codec: PayloadCodec | None = None) -> DataConverter:
     """Return the converter that every client, worker and replay must use.
 
     Args:
         codec: encrypts payloads; with one, failure messages are encrypted as well.
     """
-    return DataConverter(
+    kind = DataConverter if codec else _OneForAll
+    return kind(
         payload_converter_class=TriagePayloadConverter,
         payload_codec=codec,
         failure_converter_class=EncodedFailureConverter if codec else TriageFailureConverter,

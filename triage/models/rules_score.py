@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from triage.models import rules_keywords as table
 from triage.models.rules_text import IssueText, is_doc_path, read_issue, usable_paths
 
 _MAX_SIGNALS = 5
+ISSUES_KEPT: Final = 32
+"""Each step of a run asks about the same issue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Assessment:
     paths: tuple[str, ...]
 
 
+@lru_cache(maxsize=ISSUES_KEPT)
 def assess(title: str, body: str, changed_paths: tuple[str, ...]) -> Assessment:
     """Weigh one issue; texts of any size and content are accepted."""
     text = read_issue(title, body)

@@ -35,7 +35,7 @@ def redact_secrets(text: str) -> str:
 
     For what other code looks up or compares, such as a path: it may hold an address.
     """
-    return _redacted(text, lambda shadow: _union(secrets(shadow)))
+    return _redacted(text, _find_secrets)
 
 
 def redact_value(value: JsonValue, how: Callable[[str], str] = redact) -> JsonValue:
@@ -60,14 +60,33 @@ def _redact_object(value: dict[str, JsonValue], how: Callable[[str], str]) -> di
     return result
 
 
-def _redacted(text: str, find: Callable[[str], list[Span]]) -> str:
+def _redacted(text: str, find: _Find) -> str:
+    if (find, text) in _CLEAN:
+        return text
     shadow, positions = _shadow(text)
     found = [
         Span(positions[span.start], positions[span.end - 1] + 1, span.kind) for span in find(shadow)
     ]
+    if not found:
+        _note_clean(find, text)
+        return text
     return _replace(text, found, lambda span: f"[redacted:{span.kind}]")
 
 
+def _note_clean(find: _Find, text: str) -> None:
+    if len(text) > _SHORT:
+        return
+    if len(_CLEAN) >= _KEPT:
+        _CLEAN.clear()
+    _CLEAN.add((find, text))
+
+
+_Find = Callable[[str], list[Span]]
+_SHORT: Final = 80
+_KEPT: Final = 4_096
+_CLEAN: Final[set[tuple[_Find, str]]] = set()
+"""Short texts in which nothing was found: names of tools, labels, fields and owners come with every
+run. One in which something was found is never kept."""
 _INVISIBLE: Final = frozenset(
     chr(code)
     for first, last in (
@@ -103,9 +122,13 @@ def _shadow(text: str) -> tuple[str, range | list[int]]:
     return shadow, [index for index, char in enumerate(text) if char not in _INVISIBLE]
 
 
+def _find_secrets(text: str) -> list[Span]:
+    return _union(secrets(text))
+
+
 def _find(text: str) -> list[Span]:
     """Return what to replace, in order; personal data is looked for in what secrets leave."""
-    found = _union(secrets(text))
+    found = _find_secrets(text)
     rest = _replace(text, found, lambda span: _MASK * (span.end - span.start))
     return sorted([*found, *_union(personal(rest))])
 

@@ -193,8 +193,7 @@ class Rules(Contract):
     def _unusual(self) -> dict[str, object]:
         """Return what is not as usual: only that is written into every run's history."""
         values = {name: getattr(self, name) for name in _ONLY_IF_SET}
-        usual = {name: type(self).model_fields[name].get_default() for name in _ONLY_IF_SET}
-        return {name: value for name, value in values.items() if value != usual[name]}
+        return {name: value for name, value in values.items() if value != _USUAL[name]}
 
 
 _STRICTEST: Final = (*MODES,)
@@ -206,6 +205,7 @@ _ONLY_IF_SET: Final = (
     "max_corrections",
     "fallback_models",
 )
+_USUAL: Final = {name: Rules.model_fields[name].get_default() for name in _ONLY_IF_SET}
 
 BUILTIN_RULES = Rules(
     name="builtin",

@@ -88,9 +88,12 @@ class DirectEngine:
             connection.invalidate()
             raise
 
+    def _has_idle(self) -> bool:
+        return cast("QueuePool", self._engine.pool).checkedin() > 0
+
     async def _connected(self) -> Connection:
         """Return a connection: one that is idle, or a new one, which may wait for the file."""
-        if cast("QueuePool", self._engine.pool).checkedin():
+        if self._has_idle():
             return self._engine.connect()
         made: list[Connection] = []
         try:
@@ -114,6 +117,7 @@ class DirectEngine:
         async with self._free:
             # Before: to connect would make a file. After: whoever waited may have waited long.
             self._file.check()
+            is_idle = self._has_idle()
             with await self._connected() as plain:
                 at_once = how is None or took_at_once(plain, how, self._busy_seconds)
                 connection = plain if at_once else plain.execution_options(**{BEGIN: how})
@@ -123,7 +127,8 @@ class DirectEngine:
                 else:
                     await in_thread(self._threads, begin)
                 try:
-                    self._check(connection)
+                    if not (is_idle and at_once):
+                        self._check(connection)
                     yield cast("AsyncConnection", DirectConnection(connection, self._threads))
                 except BaseException:
                     connection.rollback()
