@@ -16,6 +16,14 @@ from tests.workflow.conftest import server, world
 __all__ = ["postgres_server", "server", "store_url", "world"]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no machine be too slow for a server, which says 503 then: `test_in_time` holds to that."""
+    monkeypatch.setattr("triage.web.in_time.ANSWER_SECONDS", 30.0)
+    monkeypatch.setattr("triage.web.serving.ADMISSION_SECONDS", 30.0)
+    monkeypatch.setattr("triage.web.serving.KEEP_ALIVE_SECONDS", 60)
+
+
 @pytest.fixture
 async def hook(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -32,6 +32,8 @@ from triage.web.starter import PREFIX
 T = TypeVar("T")
 SECONDS: Final = 30.0
 """Within which what was left is started, once it can be."""
+START_SECONDS: Final = 90.0
+"""Far longer than a process of its own takes to start, or a run to its end."""
 
 KILLED: Final = """
 import os, signal, sys
@@ -92,7 +94,7 @@ async def _signals(client: Client, workflow_id: str) -> list[str]:
 
 async def _response(client: Client, workflow_id: str) -> TriageResponse:
     handle = client.get_workflow_handle(workflow_id, result_type=TriageResponse)
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(START_SECONDS):
         response: TriageResponse = await handle.result()
     return response
 
@@ -275,7 +277,7 @@ async def _command(home: Path, address: str, *place: str) -> AsyncIterator[tuple
     )
     try:
         assert process.stdout
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(START_SECONDS):
             line = (await process.stdout.readline()).decode()
         yield process, line.strip().removeprefix("serving on ")
     finally:
