@@ -18,7 +18,7 @@ __all__ = ["postgres_server", "server", "store_url", "world"]
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no machine be too slow for a server, which says 503 then: `test_in_time` holds to that."""
+    """Let no machine be too slow for a server: `test_in_time` shows its limits."""
     monkeypatch.setattr("triage.web.in_time.ANSWER_SECONDS", 30.0)
     monkeypatch.setattr("triage.web.serving.ADMISSION_SECONDS", 30.0)
     monkeypatch.setattr("triage.web.serving.KEEP_ALIVE_SECONDS", 60)
