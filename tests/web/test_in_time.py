@@ -93,3 +93,14 @@ async def test_a_server_that_stands_still_is_503_in_time(
             assert {503} == {answer.status_code for answer in answers}
             assert took < 3
             assert 202 == (await hook.send(an_event(number=9))).status_code
+
+
+async def test_a_first_connection_may_take_its_time(
+    light_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server for deliveries starts although the database is slower than an admission may be."""
+    monkeypatch.setenv("TEMPORAL_ADDRESS", NOWHERE)
+    monkeypatch.setattr("triage.web.serving.ADMISSION_SECONDS", 1e-9)
+    async with serving(hook_settings(tmp_path, light_url)) as hook:
+        assert 200 == (await hook.get("/healthz")).status_code
+        assert 503 == (await hook.send(an_event())).status_code

@@ -91,6 +91,7 @@ class Store:
         url: str,
         *,
         transaction_seconds: float = DEFAULT_TRANSACTION_SECONDS,
+        opening_seconds: float | None = None,
         clock_offset: timedelta = timedelta(0),
     ) -> Self:
         """Open the database at `url` and see that it answers.
@@ -98,6 +99,7 @@ class Store:
         Args:
             url: ``sqlite:///path`` or ``postgresql+psycopg://user:password@host/name``.
             transaction_seconds: how long one transaction may take, waiting included.
+            opening_seconds: how long this may take; as long as a transaction if it is not given.
             clock_offset: added to the database's time; only tests have a use for it.
 
         Raises:
@@ -109,7 +111,7 @@ class Store:
             prepare_file(address.path)
         store = cls(address, transaction_seconds, clock_offset)
         try:
-            await store._check()
+            await store._check(opening_seconds or transaction_seconds)
         except BaseException:
             await store.close()
             raise
@@ -183,18 +185,18 @@ class Store:
             return moment.replace(microsecond=whole) + self._offset
         return self.time_in((await connection.execute(select(self.clock))).mappings().one())
 
-    async def _check(self) -> None:
-        async with self._guarded(), self._begin_reading() as connection:
+    async def _check(self, seconds: float) -> None:
+        async with self._guarded(seconds), self._begin_reading() as connection:
             if isinstance(self._engine, DirectEngine):
                 await connection.run_sync(turn_on_wal)
                 await self._engine.keep()
             await connection.execute(select(literal_column("1")))
 
     @asynccontextmanager
-    async def _guarded(self) -> AsyncIterator[None]:
+    async def _guarded(self, seconds: float | None = None) -> AsyncIterator[None]:
         place = self.address.shown
         try:
-            async with asyncio.timeout(self._transaction_seconds) as limit:
+            async with asyncio.timeout(seconds or self._transaction_seconds) as limit:
                 yield
         except TimeoutError:
             if not limit.expired():

@@ -20,7 +20,7 @@ from triage.settings import Settings, SettingsError
 from triage.storage.admission import Admission
 from triage.storage.commands import Commands
 from triage.storage.documents import DocumentStore
-from triage.storage.engine import Store
+from triage.storage.engine import DEFAULT_TRANSACTION_SECONDS, Store
 from triage.storage.errors import StorageError
 from triage.storage.migrate import upgrade
 from triage.storage.outbox import DEFAULT_LEASE_SECONDS, Outbox
@@ -104,7 +104,12 @@ async def open_house(
     secrets = secrets_of(settings)
     await upgrade(settings.database_url)
     async with contextlib.AsyncExitStack() as opened:
-        quick = await Store.open(settings.database_url, transaction_seconds=ADMISSION_SECONDS)
+        # Nobody waits for an answer yet: a first connection may take its time.
+        quick = await Store.open(
+            settings.database_url,
+            transaction_seconds=ADMISSION_SECONDS,
+            opening_seconds=DEFAULT_TRANSACTION_SECONDS,
+        )
         opened.push_async_callback(quick.close)
         store = await Store.open(settings.database_url)
         opened.push_async_callback(store.close)
