@@ -34,7 +34,6 @@ async def _play(arena: Arena, scenario: Scenario) -> Record:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_a_write_whose_answer_is_bad_is_not_sent_again(
     arena: Arena, undisturbed: Record, subtests: pytest.Subtests
 ) -> None:

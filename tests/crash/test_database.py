@@ -19,7 +19,7 @@ from tests.crash.scene import Ground
 from tests.postgres_server import PostgresServer, opened_server
 from triage.faults import Point
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 BEFORE_SETTLE = Place(Point.LEDGER_BEFORE, "settle")
 _CUT = (

@@ -35,7 +35,6 @@ def _cells(*stages: Stage) -> list[Spec]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 async def test_a_disturbed_worker_changes_no_decision(
     arena: Arena, subtests: pytest.Subtests
 ) -> None:
@@ -45,7 +44,6 @@ async def test_a_disturbed_worker_changes_no_decision(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_a_disturbed_worker_writes_once(arena: Arena, subtests: pytest.Subtests) -> None:
     """Where an effect is possible and nothing is known of it: one commit, receipt and entry."""
     cells = [spec for spec in _cells(Stage.WRITING) if spec.place in ALWAYS]
@@ -53,7 +51,6 @@ async def test_a_disturbed_worker_writes_once(arena: Arena, subtests: pytest.Sub
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 async def test_a_worker_disturbed_around_a_write_writes_once(
     arena: Arena, subtests: pytest.Subtests
 ) -> None:
@@ -63,7 +60,6 @@ async def test_a_worker_disturbed_around_a_write_writes_once(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 async def test_a_disturbed_worker_settles_what_is_uncertain(
     arena: Arena, subtests: pytest.Subtests
 ) -> None:

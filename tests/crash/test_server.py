@@ -51,7 +51,6 @@ async def _go_on(cell: Cell, place: Place | None, worker: Process, handle: Handl
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_a_killed_server_changes_nothing(
     tmp_path: Path, undisturbed: Record, subtests: pytest.Subtests
 ) -> None:

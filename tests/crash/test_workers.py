@@ -36,7 +36,6 @@ def _see_that_it_is_whole(record: Record) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 async def test_workers_share_a_database(ground: Ground, arrangement: str) -> None:
     """Two workers carry many runs at once, and each write still happens once."""
@@ -53,7 +52,6 @@ async def test_workers_share_a_database(ground: Ground, arrangement: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_a_run_survives_workers_that_are_stopped_and_killed(ground: Ground) -> None:
     """One worker leaves in order while the run waits, the next is killed, and a third ends it."""
     cell = ground.local_cell("three workers")

@@ -79,7 +79,6 @@ async def _overtaken(arena: Arena) -> tuple[int, Record]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_a_worker_that_wakes_up_late(
     arena: Arena, undisturbed: Record, subtests: pytest.Subtests
 ) -> None:

@@ -22,7 +22,6 @@ LOOKS: Final = re.compile(r"triage (list|show|issues show)|temporal workflow (qu
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_the_lines_of_the_readme_do_what_it_says(terminal: Terminal) -> None:
     """Each line exits 0 and prints what README.md shows beneath it."""
     for line in LINES:

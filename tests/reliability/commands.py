@@ -14,7 +14,7 @@ from temporalio.client import Client
 
 from tests.cli.conftest import TEMPORAL, TRIAGE, Answer, clean_environment
 
-SECONDS = 60.0
+SECONDS = 90.0
 
 KILLED = """
 import os, signal, sys

@@ -19,7 +19,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from activities.reads import READ_HANDLERS, RawRead, lookup_component_owner
 from tests.reliability.paid_worker import BILL, READY, TOKENS
 from tests.workflow.decisions import API_PATH, a_request, final, lookup
-from tests.workflow.runs import Run
+from tests.workflow.runs import SECONDS, Run
 from tests.workflow.world import World, altered_world
 from triage.contracts.base import MAX_PATH_CHARS
 from triage.contracts.canonical import canonical_json
@@ -49,7 +49,7 @@ async def _paid_worker(
     )
     try:
         assert process.stdout
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(SECONDS):
             assert READY == (await process.stdout.readline()).decode().strip()
         yield process
     finally:
@@ -66,7 +66,7 @@ async def test_fault_07_an_answer_that_was_paid_for_and_lost_is_paid_for_once_mo
     paying = replace(world, queue=f"paying-{tmp_path.name}")
     async with _paid_worker(paying, paying.queue, tmp_path, "dies") as first:
         run = await paying.start(model="rules")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(SECONDS):
             assert -signal.SIGKILL == await first.wait()
     bill = tmp_path / BILL
     assert ["step 1"] == bill.read_text(encoding="utf-8").splitlines()

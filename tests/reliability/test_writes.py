@@ -43,7 +43,6 @@ OUTAGE_SECONDS = 0.4
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 async def test_fault_10_two_workers_race_a_thousand_times(store: Store, store_url: str) -> None:
     """Two processes claim and dispatch the same 1,000 writes: one winner each time."""
     await race(store, store_url, ROUNDS)

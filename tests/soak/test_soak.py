@@ -29,7 +29,6 @@ def _database(seed: int, request: pytest.FixtureRequest, folder: Path) -> Databa
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 async def test_under_random_faults_every_write_settles_and_happens_once(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

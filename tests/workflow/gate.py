@@ -19,7 +19,7 @@ class Gate:
 
     async def entered(self) -> None:
         """Return once somebody waits at the gate."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await self._entered.wait()
 
     def open(self) -> None:

