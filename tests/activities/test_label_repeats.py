@@ -122,9 +122,12 @@ async def test_attempts_at_once_send_once(writing: Writing) -> None:
     request = request.model_copy(update={"timeout_ms": 60_000})
     attempts = [asyncio.create_task(writing.attempt(request)) for _ in range(5)]
     await writing.tracker.gate.entered()
-    done, pending = await asyncio.wait(attempts, timeout=0.5)
+    pending = set(attempts)
+    async with asyncio.timeout(60):
+        while len(pending) > 1:
+            _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
     writing.tracker.gate.open()
-    results = await asyncio.gather(*done, *pending, return_exceptions=True)
+    results = await asyncio.gather(*attempts, return_exceptions=True)
     applied = [r for r in results if not isinstance(r, BaseException)]
     waiting = [r for r in results if isinstance(r, ApplicationError)]
     assert (1, 4) == (len(applied), len(waiting))

@@ -20,6 +20,7 @@ from activities import guard
 from activities.guard import FailureGuard
 from activities.reads import read_activities
 from activities.services import Services
+from tests.clock import ahead
 from tests.still_store import HastyStore
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER
 from triage.contracts.payloads import EvidenceRef, ReadRequest
@@ -95,11 +96,8 @@ def heard() -> Iterator[asyncio.Event]:
         logger.removeHandler(handler)
 
 
-async def test_waiting_for_a_turn_to_write_is_no_try_of_the_tool(
-    services: Services, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_waiting_for_a_turn_to_write_is_no_try_of_the_tool(services: Services) -> None:
     """A read whose store is busy for longer than an attempt may take is done by the first one."""
-    loop = asyncio.get_running_loop()
     await services.pin_rules(BUILTIN_RULES)
     turn = services.store._turn
     assert isinstance(turn, asyncio.Lock)
@@ -107,9 +105,7 @@ async def test_waiting_for_a_turn_to_write_is_no_try_of_the_tool(
         reading = asyncio.create_task(_read(services))
         while not turn._waiters:  # noqa: ASYNC110 - a lock tells nobody who waits for it
             await asyncio.sleep(0)
-        with monkeypatch.context() as patch:
-            later = guard.LOCAL_SECONDS + 1
-            patch.setattr(loop, "time", lambda now=loop.time: now() + later)
+        with ahead(guard.LOCAL_SECONDS + 1):
             done, _ = await asyncio.wait({reading}, timeout=0.1)
         assert not done
     assert ("owners-default", 1) == ((await reading).id, (await reading).attempts)

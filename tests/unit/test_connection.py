@@ -119,7 +119,7 @@ async def test_black_hole_is_unreachable_in_time(
     started = time.monotonic()
     with pytest.raises(ServerUnreachable, match=r"no answer within 0\.5 s.*triage up"):
         await connect(timeout_seconds=0.5)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4.5
 
 
 @pytest.mark.parametrize(

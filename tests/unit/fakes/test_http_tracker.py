@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import ExitStack
 from email.utils import formatdate
 from time import monotonic, time
 from typing import Any
 
 import pytest
 
+from tests.clock import ahead
 from tests.fakes.control import TrackerControl
 from tests.fakes.faults import (
     Fault,
@@ -257,28 +260,31 @@ async def test_an_unclear_answer_means_that_it_may_have_happened(
         dropped_before(Reply.SILENCE),
         dropped_after(Reply.SILENCE),
         Fault(reply=Reply.DRIP),
-        Fault(before_ms=5_000),
-        Fault(after_ms=5_000),
+        Fault(before_ms=60_000),
+        Fault(after_ms=60_000),
     ],
     ids=["silent", "silent after", "drip", "slow", "slow after"],
 )
 async def test_one_deadline_covers_everything(control: TrackerControl, fault: Fault) -> None:
     """A write that is not answered in time is neither done nor not done, also when bytes drip."""
     await control.plan(fault)
-    began = monotonic()
-    with pytest.raises(TrackerTimeout):
-        await add(control.client(deadline_seconds=1.5))
-    assert monotonic() - began < 4
+    adding = asyncio.create_task(add(control.client(deadline_seconds=30)))
+    await control.requested("POST")
+    with ahead(31), pytest.raises(TrackerTimeout):
+        await adding
 
 
 async def test_a_late_commit_happens_after_the_failure(control: TrackerControl) -> None:
     """The tracker drops the connection now and adds the label a moment later."""
     await control.plan(late(1_500))
+    before = await control.log()
+    began = monotonic()
     with pytest.raises(TrackerUnavailable) as error:
         await add(control.client())
     assert error.value.effect_possible
-    before = await control.log()
-    assert [] == await labelled(control)
+    there = await labelled(control)
+    # A machine that stood still meanwhile may have come to the commit.
+    assert [] == there or monotonic() - began >= 1.5
     assert ["bug"] == [entry.label for entry in await control.log(len(before), wait=True)]
 
 
@@ -327,14 +333,15 @@ async def test_a_process_that_was_stopped_too_long_sends_nothing(control: Tracke
     """The deadline is looked at right before the first byte, not only by a timer."""
     steps: list[Step] = []
 
-    def stop(step: Step) -> None:
-        steps.append(step)
-        deadline = monotonic() + 1.5
-        while step is Step.CONNECTED and monotonic() < deadline:
-            pass
+    with ExitStack() as passing:
 
-    with pytest.raises(TrackerUnavailable) as error:
-        await add(control.client(deadline_seconds=1.0, on_step=stop))
+        def stop(step: Step) -> None:
+            steps.append(step)
+            if step is Step.CONNECTED:
+                passing.enter_context(ahead(31))
+
+        with pytest.raises(TrackerUnavailable) as error:
+            await add(control.client(deadline_seconds=30, on_step=stop))
     assert not error.value.effect_possible
     assert [Step.CONNECTED] == steps
     assert [] == await control.requests("POST")

@@ -20,7 +20,7 @@ async def test_a_worker_writes_through_http(
     """What `worker.main` opens has the tracker at the address as its local one, and only then."""
     monkeypatch.setenv("TRIAGE_HOME", str(tmp_path))
     settings = load_settings()
-    with writes_through_http(control.api, deadline_seconds=2):
+    with writes_through_http(control.api, deadline_seconds=20):
         async with worker.open_services(settings) as services:
             issue = await services.trackers["local"].get_issue(REPOSITORY, NUMBER)
     assert isinstance(issue, TrackedIssue)

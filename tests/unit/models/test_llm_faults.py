@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -10,6 +11,8 @@ from typing import Final
 import pytest
 from pydantic import SecretStr
 
+from tests.clock import ahead
+from tests.fakes.faults import Reply
 from tests.fakes.llm_server import ANTHROPIC, OPENAI, SPOKEN, LlmServer, llm_server
 from tests.unit.models.driver import issue, model_request
 from tests.unit.models.llm_faults_plan import ROWS, Row
@@ -23,6 +26,8 @@ KEY: Final = "sk-made-up-0123456789"
 QUESTION: Final = model_request(
     issue("Creating an order fails", "Status 500.", ("backend/api.py",))
 )
+SECONDS: Final = 20.0
+NO_END: Final = {Reply.SILENCE, Reply.DRIP}
 NAMES: Final = {OPENAI: "openai:gpt-4o-mini", ANTHROPIC: "anthropic:claude-haiku-4-5"}
 CASES: Final = [(row, name) for row in ROWS for name in row.plan]
 
@@ -38,19 +43,28 @@ async def no_script(_digest: str) -> None:
     """There are no scripts here."""
 
 
-async def model_of(server: LlmServer, *, seconds: float = 20.0) -> PaidModel:
+async def model_of(server: LlmServer) -> PaidModel:
     """Return the model that a setting would name, on this server."""
     endpoint = Endpoint(base_url=server.base_url, key=SecretStr(KEY))
-    setup = LlmSetup(endpoints={server.provider: endpoint}, timeout=timedelta(seconds=seconds))
+    setup = LlmSetup(endpoints={server.provider: endpoint}, timeout=timedelta(seconds=SECONDS))
     model = await build_model(NAMES[server.provider], load_script=no_script, llm=setup)
     assert isinstance(model, PaidModel)
     return model
 
 
-async def ask(server: LlmServer, *, seconds: float = 20.0) -> PaidAnswer:
+async def ask(server: LlmServer) -> PaidAnswer:
     """Ask it the usual question."""
-    model = await model_of(server, seconds=seconds)
+    model = await model_of(server)
     return await model.ask(QUESTION, model.quote(QUESTION))
+
+
+async def ask_in_vain(server: LlmServer) -> PaidAnswer:
+    """Ask it, and wait for as long as an answer may take."""
+    asking = asyncio.create_task(ask(server))
+    while not server.requests and not asking.done():  # noqa: ASYNC110 - they are a plain list
+        await asyncio.sleep(0.001)
+    with ahead(SECONDS + 1):
+        return await asking
 
 
 @pytest.mark.parametrize(
@@ -66,7 +80,7 @@ async def test_a_fault_has_one_name(
     server = servers[provider]
     server.will(row.plan[provider])
     with caplog.at_level(logging.DEBUG):
-        answer = await ask(server, seconds=0.3 if row.fault is ModelFault.TIMEOUT else 20.0)
+        answer = await (ask_in_vain if row.plan[provider].sent_as.reply in NO_END else ask)(server)
     result = answer.result
     assert (row.fault, row.pause) == (result.fault, result.retry_after_seconds)
     assert (None, "") == (result.decision, result.detail)
