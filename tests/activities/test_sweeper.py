@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 from temporalio.client import Client, WorkflowFailureError
-from temporalio.testing import WorkflowEnvironment
 
 from activities.label_answers import OWNER
 from activities.services import Services
@@ -37,7 +36,7 @@ from tests.activities.leftovers import (
     opened,
     operation_row,
 )
-from tests.workflow.world import SERVER_FLAGS, binary
+from tests.workflow.world import dev_server
 from triage.storage.audit_ledger import Difference
 from triage.storage.audit_verify import verify
 from triage.storage.documents import DocumentKind, Unavailable
@@ -54,9 +53,7 @@ LONG = LEASE + QUIET
 @pytest.fixture(scope="module")
 async def server() -> AsyncIterator[Client]:
     """A client of a server that no worker polls."""
-    async with await WorkflowEnvironment.start_local(
-        dev_server_existing_path=binary(), dev_server_extra_args=SERVER_FLAGS
-    ) as env:
+    async with await dev_server() as env:
         yield env.client
 
 

@@ -24,7 +24,6 @@ from temporalio.runtime import (
     TelemetryConfig,
     TelemetryFilter,
 )
-from temporalio.testing import WorkflowEnvironment
 
 import worker
 from tests.attack import sinks
@@ -38,12 +37,10 @@ from tests.fakes.github import GitHub, serving_github
 from tests.fakes.invariants import Expectations, check_invariants
 from tests.fixed_rules import rules_with
 from tests.workflow.runs import Run
-from tests.workflow.world import SERVER_FLAGS, World, a_settings, binary, opened_services
+from tests.workflow.world import World, a_settings, dev_server, opened_services
 from triage.contracts.names import TASK_QUEUE
 from triage.contracts.response import Status, TriageResponse
-from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.contracts.state import PendingView, StateView
-from triage.converter import data_converter
 from triage.models.llm_setup import Endpoint, LlmSetup
 from triage.policy.rules import BUILTIN_RULES, LabelEffect, OwnerRule
 from triage.settings import Settings
@@ -273,13 +270,7 @@ async def opened_arena(folder: Path, llm: LlmSetup | None = None) -> AsyncIterat
             llm=llm or LlmSetup(endpoints={"anthropic": Endpoint(key=SecretStr(MODEL_KEY.text))}),
             ledger=Ledger(services.store, lease_seconds=30, quiet_period_seconds=0.2),
         )
-        environment = await WorkflowEnvironment.start_local(
-            data_converter=data_converter,
-            search_attributes=SEARCH_ATTRIBUTES,
-            dev_server_existing_path=binary(),
-            dev_server_extra_args=SERVER_FLAGS,
-            runtime=runtime,
-        )
+        environment = await dev_server(runtime=runtime)
         client: Client = (await running.enter_async_context(environment)).client
         for part in worker.build_workers(client, a_settings(folder), services):
             await running.enter_async_context(part)

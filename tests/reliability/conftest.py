@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from temporalio.testing import WorkflowEnvironment
 
 from tests.conftest_storage import postgres_server, store, store_url
 from tests.workflow.conftest import server, skipping, skipping_world, world
-from tests.workflow.world import SERVER_FLAGS, World, binary, opened_services, opened_world
-from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
-from triage.converter import data_converter
+from tests.workflow.world import World, dev_server, opened_services, opened_world
 
 __all__ = [
     "postgres_server",
@@ -32,12 +29,7 @@ async def early_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
     """The production workers on a server whose histories are long early."""
     home = tmp_path_factory.mktemp("early")
     async with (
-        await WorkflowEnvironment.start_local(
-            data_converter=data_converter,
-            search_attributes=SEARCH_ATTRIBUTES,
-            dev_server_existing_path=binary(),
-            dev_server_extra_args=[*SERVER_FLAGS, "--dynamic-config-value", EARLY],
-        ) as running,
+        await dev_server("--dynamic-config-value", EARLY) as running,
         opened_services(home) as services,
         opened_world(running.client, services, home) as opened,
     ):

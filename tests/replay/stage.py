@@ -18,17 +18,14 @@ from typing import Final
 from unittest import mock
 
 from pydantic import JsonValue
-from temporalio.testing import WorkflowEnvironment
 
 import worker
 from activities.reads import READ_HANDLERS, RawRead, ReadHandler, lookup_component_owner
 from activities.services import Services
 from tests.fixed_rules import rules_with
-from tests.workflow.world import SERVER_FLAGS, World, binary
+from tests.workflow.world import World, dev_server
 from triage.contracts.canonical import abbreviated, canonical_json, digest_of_bytes
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, TASK_QUEUE
-from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
-from triage.converter import data_converter
 from triage.policy.rules import Rules
 from triage.settings import Settings
 from triage.signing.files import KeyringFile
@@ -164,16 +161,10 @@ async def opened_stage(home: Path) -> AsyncIterator[Stage]:
         quiet_period_seconds=1,
     )
     async with (
-        await WorkflowEnvironment.start_local(
+        await dev_server(
+            "--dynamic-config-value",
+            f"limit.historyCount.suggestContinueAsNew={FULL_AT}",
             identity=IDENTITY,
-            data_converter=data_converter,
-            search_attributes=SEARCH_ATTRIBUTES,
-            dev_server_existing_path=binary(),
-            dev_server_extra_args=[
-                *SERVER_FLAGS,
-                "--dynamic-config-value",
-                f"limit.historyCount.suggestContinueAsNew={FULL_AT}",
-            ],
         ) as server,
         worker.open_services(settings) as opened,
     ):

@@ -18,6 +18,7 @@ from temporalio.service import RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
 from tests.unit.test_search_attributes import client_of
+from tests.workflow.world import STARTUP
 from triage.connection import (
     AccessRefused,
     BadConnectionSettings,
@@ -49,7 +50,9 @@ def _nothing_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 async def dev_server() -> AsyncIterator[str]:
     """The address of a real dev server."""
     binary = shutil.which("temporal", path=sysconfig.get_path("scripts"))
-    async with await WorkflowEnvironment.start_local(dev_server_existing_path=binary) as env:
+    async with await WorkflowEnvironment.start_local(
+        dev_server_existing_path=binary, dev_server_startup_timeout=STARTUP
+    ) as env:
         yield env.client.service_client.config.target_host
 
 

@@ -21,6 +21,7 @@ from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
+from tests.workflow.world import STARTUP
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES, TRIAGE_STATUS
 from triage.search_attributes import SearchAttributesMissing, ensure_search_attributes
 
@@ -32,7 +33,9 @@ async def dev_server() -> AsyncIterator[str]:
     """The address of a real dev server with a second namespace."""
     binary = shutil.which("temporal", path=sysconfig.get_path("scripts"))
     async with await WorkflowEnvironment.start_local(
-        dev_server_existing_path=binary, dev_server_extra_args=["--namespace", "typed"]
+        dev_server_existing_path=binary,
+        dev_server_extra_args=["--namespace", "typed"],
+        dev_server_startup_timeout=STARTUP,
     ) as env:
         yield env.client.service_client.config.target_host
 
@@ -42,7 +45,7 @@ async def test_server() -> AsyncIterator[Client]:
     """A client of a time-skipping server."""
     binary = shutil.which("temporal-test-server", path=sysconfig.get_path("scripts"))
     async with await WorkflowEnvironment.start_time_skipping(
-        test_server_existing_path=binary
+        test_server_existing_path=binary, test_server_startup_timeout=STARTUP
     ) as env:
         yield env.client
 

@@ -16,14 +16,11 @@ import pytest
 from sqlalchemy import update
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
-from temporalio.testing import WorkflowEnvironment
 
 from tests.cli.conftest import clean_environment
 from tests.web.hooks import EARLY, LATER, LATEST, SECRET, Hook, an_event, hook_settings, serving
-from tests.workflow.world import SERVER_FLAGS, World, altered_world, binary
+from tests.workflow.world import World, altered_world, dev_server
 from triage.contracts.response import TriageResponse
-from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
-from triage.converter import data_converter
 from triage.embedded import EmbeddedServer, ServerOptions, free_port
 from triage.storage.engine import Store
 from triage.storage.schema import requests
@@ -157,12 +154,7 @@ async def test_an_edit_that_the_run_has_no_room_for_waits(
 ) -> None:
     """A run that may be sent no more signals loses no text: that waits, and others go on."""
     full = ("--dynamic-config-value", "history.maximumSignalsPerExecution=1")
-    async with await WorkflowEnvironment.start_local(
-        data_converter=data_converter,
-        search_attributes=SEARCH_ATTRIBUTES,
-        dev_server_existing_path=binary(),
-        dev_server_extra_args=[*SERVER_FLAGS, *full],
-    ) as env:
+    async with await dev_server(*full) as env:
         monkeypatch.setenv("TEMPORAL_ADDRESS", env.client.service_client.config.target_host)
         async with serving(hook_settings(tmp_path, light_url)) as hook:
             await hook.send(an_event(at=EARLY))

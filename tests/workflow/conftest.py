@@ -9,7 +9,15 @@ from hypothesis import settings
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
-from tests.workflow.world import SERVER_FLAGS, World, binary, opened_services, opened_world
+from tests.workflow.world import (
+    SERVER_FLAGS,
+    STARTUP,
+    World,
+    binary,
+    dev_server,
+    opened_services,
+    opened_world,
+)
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.converter import data_converter
 
@@ -20,12 +28,7 @@ settings.register_profile("deep")
 @pytest.fixture(scope="session")
 async def server() -> AsyncIterator[Client]:
     """A client of a dev server, with the production converter."""
-    async with await WorkflowEnvironment.start_local(
-        data_converter=data_converter,
-        search_attributes=SEARCH_ATTRIBUTES,
-        dev_server_existing_path=binary(),
-        dev_server_extra_args=SERVER_FLAGS,
-    ) as env:
+    async with await dev_server() as env:
         yield env.client
 
 
@@ -49,6 +52,7 @@ async def skipping() -> AsyncIterator[WorkflowEnvironment]:
             "--dynamic-config-value",
             "frontend.WorkflowTimeSkippingEnabled=true",
         ],
+        dev_server_startup_timeout=STARTUP,
     ) as env:
         yield env
 

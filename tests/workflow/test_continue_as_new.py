@@ -15,7 +15,6 @@ from temporalio import activity
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.common import RawValue, RetryPolicy
 from temporalio.service import RPCError
-from temporalio.testing import WorkflowEnvironment
 
 from activities.decide import DecideActivities
 from tests.fixed_rules import rules_with
@@ -24,19 +23,17 @@ from tests.workflow.decisions import OPERATION, a_request, final, label, lookup
 from tests.workflow.losing import losing
 from tests.workflow.runs import Run, envelope, eventually, outcome, refusal_of
 from tests.workflow.world import (
-    SERVER_FLAGS,
     World,
     altered_world,
-    binary,
+    dev_server,
     opened_services,
     opened_world,
 )
 from triage.contracts.names import ACTIVITY_DECIDE, ISSUE_TRIAGE
 from triage.contracts.payloads import DecideRequest, DecideResult
 from triage.contracts.response import Status, TriageResponse
-from triage.contracts.search_attributes import SEARCH_ATTRIBUTES, TRIAGE_WAITING_SINCE
+from triage.contracts.search_attributes import TRIAGE_WAITING_SINCE
 from triage.contracts.state import StateView
-from triage.converter import data_converter
 
 SUGGESTED_AT = 120
 """From how many events on this server suggests to continue as new; by default it is 4,096."""
@@ -52,15 +49,8 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     """A worker on a server whose histories are full early."""
     home = tmp_path_factory.mktemp("continue-as-new")
     async with (
-        await WorkflowEnvironment.start_local(
-            data_converter=data_converter,
-            search_attributes=SEARCH_ATTRIBUTES,
-            dev_server_existing_path=binary(),
-            dev_server_extra_args=[
-                *SERVER_FLAGS,
-                "--dynamic-config-value",
-                f"limit.historyCount.suggestContinueAsNew={SUGGESTED_AT}",
-            ],
+        await dev_server(
+            "--dynamic-config-value", f"limit.historyCount.suggestContinueAsNew={SUGGESTED_AT}"
         ) as server,
         opened_services(home) as services,
         opened_world(server.client, services, home) as opened,

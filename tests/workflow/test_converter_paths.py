@@ -24,6 +24,7 @@ from temporalio.worker import Replayer, Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from tests.unit.test_converter import ODD_PAYLOADS, Note
+from tests.workflow.world import STARTUP
 from triage.converter import data_converter, decode_raw
 
 QUEUE = f"converter-{uuid.uuid4()}"
@@ -171,6 +172,7 @@ async def client() -> AsyncIterator[Client]:
         await WorkflowEnvironment.start_local(
             data_converter=data_converter,
             dev_server_existing_path=binary,
+            dev_server_startup_timeout=STARTUP,
             dev_server_extra_args=[
                 "--dynamic-config-value",
                 'history.timerProcessorMaxTimeShift="1ms"',

