@@ -32,6 +32,9 @@ MARK: Final = "BOUNDED_TRIAGE_TEST"
 
 GREETED: Final = "Ctrl-C ends everything."
 
+MOST_SECONDS: Final = 120.0
+"""For a command that would hang: far longer than one ever takes, on any machine."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -54,7 +57,7 @@ class Triage(Protocol):
         *arguments: str | Path,
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float = MOST_SECONDS,
     ) -> Answer:
         """Return what the command did."""
         ...
@@ -78,7 +81,10 @@ def _fork_server() -> ForkServer:
 
 
 def run_triage(
-    *arguments: str | Path, env: Mapping[str, str], stdin: bytes = b"", timeout: float = 60
+    *arguments: str | Path,
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    timeout: float = MOST_SECONDS,
 ) -> Answer:
     """Run one command to its end; `tests.cli.fork_server` says what is saved by that."""
     if can_fork(env):
@@ -104,7 +110,7 @@ def runner(base: Mapping[str, str]) -> Triage:
         *arguments: str | Path,
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
-        timeout: float = 60,
+        timeout: float = MOST_SECONDS,
     ) -> Answer:
         return run_triage(*arguments, stdin=stdin, env={**base, **(env or {})}, timeout=timeout)
 
@@ -177,7 +183,7 @@ class Up:
     def end(self, number: int = signal.SIGINT) -> int:
         """Send a signal and return the exit status."""
         self.process.send_signal(number)
-        status = self.process.wait(40)
+        status = self.process.wait(MOST_SECONDS)
         if self.process.stdout:
             self.process.stdout.close()
         return status
@@ -197,7 +203,7 @@ class Stack:
             env=self.up.environment,
             capture_output=True,
             check=True,
-            timeout=30,
+            timeout=MOST_SECONDS,
         )
         return json.loads(done.stdout) if done.stdout else None
 
@@ -235,7 +241,7 @@ class Follower:
 
     def finish(self) -> Answer:
         """Return what the command did in the end."""
-        out, err = self._process.communicate(timeout=60)
+        out, err = self._process.communicate(timeout=MOST_SECONDS)
         return Answer(self._process.returncode, out, err)
 
 

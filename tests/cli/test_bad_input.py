@@ -149,7 +149,7 @@ def test_both_files_cannot_be_stdin(triage: Triage) -> None:
 )
 def test_no_server(triage: Triage, arguments: tuple[str | Path, ...]) -> None:
     """Without a server every command ends soon with status 3 and says what to do."""
-    answer = triage(*arguments, stdin=_with(), timeout=30)
+    answer = triage(*arguments, stdin=_with())
     assert (3, "") == (answer.status, answer.out)
     assert "no Temporal server at 127.0.0.1:1" in answer.err
     assert "triage up" in answer.err

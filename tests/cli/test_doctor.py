@@ -69,7 +69,7 @@ def test_a_mistyped_variable_is_told(
 
 def test_no_server(triage: Triage) -> None:
     """An unreachable server is a failed row with advice, and status 3."""
-    answer = triage("doctor", timeout=30)
+    answer = triage("doctor")
     assert 3 == answer.status
     assert "fail  server" in answer.out
     assert "triage up" in answer.out
@@ -79,7 +79,7 @@ def test_no_server(triage: Triage) -> None:
 def test_another_folder_is_named(triage: Triage, tmp_path: Path) -> None:
     """Whoever looks from elsewhere sees in which folder and database nothing is, and what to do."""
     home = tmp_path / "elsewhere"
-    answer = triage("doctor", "--format", "json", env={"TRIAGE_HOME": str(home)}, timeout=30)
+    answer = triage("doctor", "--format", "json", env={"TRIAGE_HOME": str(home)})
     rows = {row["check"]: row for row in answer.json()}
     assert f"data in {home}, which is not there yet" in rows["settings"]["detail"]
     assert f"SQLite {home / 'triage.db'}: none is there yet" == rows["database"]["detail"]
@@ -90,7 +90,7 @@ def test_stopped_writes_are_told(triage: Triage) -> None:
     """Whoever looks for what is wrong sees that writes are stopped, by whom, when and why."""
     triage("writes", "stop", "--reason", "wrong labels", "--as", "ann", "--create")
     triage("writes", "stop", "--reason", "abuse", "--as", "bob", "--tenant", "acme")
-    rows = triage("doctor", "--format", "json", timeout=30).json()
+    rows = triage("doctor", "--format", "json").json()
     told = [(row["status"], row["detail"]) for row in rows if row["check"] == "writes"]
     assert [
         ("warn", "stopped for everybody, by ann"),
@@ -139,9 +139,7 @@ def test_databases_that_do_not_work(triage: Triage, tmp_path: Path) -> None:
 
 def test_what_is_not_built_in(triage: Triage) -> None:
     """A model that this version does not have, or a tracker without credentials, fails."""
-    answer = triage(
-        "doctor", env={"TRIAGE_MODEL": "openai:gpt", "TRIAGE_TRACKER": "github"}, timeout=30
-    )
+    answer = triage("doctor", env={"TRIAGE_MODEL": "openai:gpt", "TRIAGE_TRACKER": "github"})
     assert "fail  model" in answer.out
     assert "fail  tracker" in answer.out
     assert "TRIAGE_GITHUB_TOKEN_FILE" in answer.out
@@ -152,7 +150,7 @@ def test_the_secret_of_deliveries_is_told_by_being_there(triage: Triage) -> None
     secret, name = "s3cret-s3cret-s3cret", "TRIAGE_WEBHOOK_SECRET"
     given = [{}, {name: secret}, {name: secret, f"{name}_PREVIOUS": secret}]
     given.append({f"{name}_PREVIOUS": secret})
-    answers = [triage("doctor", "--format", "json", env=env, timeout=30) for env in given]
+    answers = [triage("doctor", "--format", "json", env=env) for env in given]
     rows = [row for a in answers for row in a.json() if row["check"] == "webhooks"]
     assert ["ok", "ok", "ok", "fail"] == [row["status"] for row in rows]
     assert 4 == len({row["detail"] for row in rows})

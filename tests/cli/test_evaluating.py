@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import FIXTURES, Stack, Triage
+from tests.cli.conftest import FIXTURES, MOST_SECONDS, Stack, Triage
 
 CASES = FIXTURES / "issue_triage_cases.json"
 
 
 def test_text_is_the_summary_alone(stack: Stack) -> None:
     """Standard output holds the eleven lines as UTF-8 and nothing else; progress is elsewhere."""
-    answer = stack.triage("evaluate", CASES, timeout=100)
+    answer = stack.triage("evaluate", CASES, timeout=2 * MOST_SECONDS)
     assert 0 == answer.status, answer.err
     assert 11 == len(answer.out.split("\n"))
     assert answer.out.startswith(
@@ -29,7 +29,7 @@ def test_a_failing_case_fails_the_command(stack: Stack, tmp_path: Path) -> None:
     document["cases"][0]["expected"]["route"] = "elsewhere"
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps(document), encoding="utf-8")
-    answer = stack.triage("evaluate", wrong, "--format", "json", timeout=100)
+    answer = stack.triage("evaluate", wrong, "--format", "json", timeout=2 * MOST_SECONDS)
     assert 1 == answer.status
     [record] = answer.json()["records"]
     assert ["route: expected 'elsewhere', got 'bug'"] == record["failures"]
@@ -38,7 +38,7 @@ def test_a_failing_case_fails_the_command(stack: Stack, tmp_path: Path) -> None:
 def test_an_incident_is_investigated(stack: Stack) -> None:
     """The demo incident is complete after one read."""
     incident = FIXTURES / "incidents" / "checkout-latency.json"
-    answer = stack.triage("investigate", incident, timeout=100)
+    answer = stack.triage("investigate", incident, timeout=2 * MOST_SECONDS)
     assert (0, "status=complete reads=1\n") == (answer.status, answer.out)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import (
     MARK,
+    MOST_SECONDS,
     NOWHERE,
     TRIAGE,
     Answer,
@@ -43,7 +44,7 @@ def _demo(folder: Path, *arguments: str) -> tuple[Answer, str]:
         **{MARK: mark},
     )
     (folder / "triage.toml").write_text('database_url = "sqlite:////nowhere/at/all.db"\n')
-    return run_triage("demo", *arguments, env=env, timeout=110), mark
+    return run_triage("demo", *arguments, env=env, timeout=2 * MOST_SECONDS), mark
 
 
 def test_the_demo_shows_everything_and_leaves_nothing(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_a_demo_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Si
     assert process.stderr
     assert any("evaluating" in line for line in process.stderr)
     process.send_signal(number)
-    process.communicate(timeout=40)
+    process.communicate(timeout=MOST_SECONDS)
     assert 128 + number == process.returncode
     assert set() == processes_with(mark)
     assert [] == list(tmp_path.iterdir())
@@ -95,7 +96,7 @@ def test_up_serves_what_it_prints(stack: Stack) -> None:
     assert "triage, triage-writes" in printed
     assert "triage start" in printed
     host, _, port = stack.up.ui.removeprefix("http://").partition(":")
-    page = http.client.HTTPConnection(host, int(port), timeout=10)
+    page = http.client.HTTPConnection(host, int(port), timeout=MOST_SECONDS)
     page.request("GET", "/")
     assert 200 == page.getresponse().status
     page.close()
@@ -146,7 +147,7 @@ def _worker_of(up: Up) -> int:
 
 def _until(holds: Callable[[], bool]) -> None:
     """Wait for something that only a file tells."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + MOST_SECONDS
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import TRIAGE, Stack, id_in, write_request
+from tests.cli.conftest import MOST_SECONDS, TRIAGE, Stack, id_in, write_request
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import StateView
 
@@ -143,8 +143,8 @@ def test_without_a_worker_nothing_hangs(stack: Stack, request_file: Path) -> Non
     assert 0 == started.status
     assert "no worker polls" in started.err
     name = id_in(request_file)
-    shown = stack.triage("show", name, timeout=20)
-    decided = stack.triage("approve", name, "op-6", "--version", "6", timeout=20)
+    shown = stack.triage("show", name)
+    decided = stack.triage("approve", name, "op-6", "--version", "6")
     assert [(3, ""), (3, "")] == [(a.status, a.out) for a in (shown, decided)]
     assert "nothing was sent" in decided.err
     assert "triage up" in shown.err
@@ -161,7 +161,7 @@ def test_waiting_without_a_worker_is_told(stack: Stack, request_file: Path) -> N
     assert process.stderr
     assert any("no worker polls" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=MOST_SECONDS)
     name = f"triage-{id_in(request_file)}"
     assert 130 == process.returncode
     assert f"the run goes on: 'triage show {name}' shows where it stands" in said

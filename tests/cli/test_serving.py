@@ -7,7 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tests.cli.conftest import NOWHERE, TRIAGE, Triage, clean_environment
+from tests.cli.conftest import MOST_SECONDS, NOWHERE, TRIAGE, Triage, clean_environment
 
 SECRET = "It's a Secret to Everybody"
 
@@ -67,7 +67,7 @@ def test_it_serves_without_temporal_until_it_is_told_to_stop(tmp_path: Path) -> 
         ignored = "orders in comments are ignored: TRIAGE_SERVICE_KEY is not set\n"
         assert ignored == process.stdout.readline()
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=MOST_SECONDS)
     finally:
         process.kill()
         process.wait()

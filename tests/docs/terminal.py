@@ -19,7 +19,7 @@ from typing import Final
 from tests.docs.pages import ROOT, Block, page
 
 UP: Final = "triage up"
-LINE_SECONDS: Final = 60
+LINE_SECONDS: Final = 120
 _LINE: Final = re.compile(
     r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE
 )

@@ -212,7 +212,7 @@ async def _evaluate_deserted(stack: Stack, *cases: object) -> Evaluation:
 async def _running(stack: Stack, count: int) -> list[WorkflowHandle[Any, Any]]:
     """Wait until the server lists `count` open runs of a deserted evaluation."""
     query = f"TaskQueue = '{DESERTED}' AND ExecutionStatus = 'Running'"
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while True:
             found = [run async for run in stack.client.list_workflows(query)]
             if len(found) == count:
