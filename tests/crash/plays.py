@@ -14,7 +14,7 @@ from temporalio.client import WorkflowHandle
 
 from tests.crash.nursery import Process
 from tests.crash.places import Action, Place
-from tests.crash.scene import BOTH_ROLES, Cell
+from tests.crash.scene import BOTH_ROLES, SECONDS, Cell
 from tests.crash.subjects import Subject
 from triage.contracts.names import ACTIVITY_APPLY_LABELS
 from triage.settings import Role
@@ -151,7 +151,9 @@ async def _frozen_with_the_database(subject: Subject, place: Place) -> Seen:
 
 async def see_that_nobody_can_write(cell: Cell) -> None:
     """Find the database locked, as every other worker does."""
-    store = await Store.open(cell.settings.database_url, transaction_seconds=LOCKED_SECONDS)
+    store = await Store.open(
+        cell.settings.database_url, transaction_seconds=LOCKED_SECONDS, opening_seconds=SECONDS
+    )
     try:
         with suppress(StorageUnavailable):
             async with store.write():
