@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
-from joserfc.errors import JoseError
-from joserfc.jwk import OKPKey
 from pydantic import AwareDatetime, ConfigDict, Field, StringConstraints, ValidationError
 
 from triage.contracts.base import Contract, ContractError, explain
 from triage.contracts.canonical import canonical_json, parse_json
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
 
 ALGORITHM: Final = "Ed25519"
 """The one algorithm, by its fully specified name (RFC 9864); ``EdDSA`` names two curves."""
@@ -206,9 +207,10 @@ def new_key(
     Raises:
         SigningError: a name has blanks or invisible characters, or is empty or too long.
     """
-    made = OKPKey.generate_key("Ed25519")
-    x, d = str(made["x"]), str(made["d"])
-    kid, name = made.thumbprint(), approver or subject
+    from triage.signing import jose  # noqa: PLC0415 - loaded with the first key
+
+    x, d, kid = jose.new_pair()
+    name = approver or subject
     try:
         private = PrivateKey(x=x, d=d, kid=kid, subject=subject, approver=name)
         entry = KeyEntry(
@@ -249,14 +251,9 @@ def verification_key(entry: KeyEntry) -> OKPKey:
 
 
 def _imported(members: dict[str, str]) -> OKPKey | None:
-    """Import a key, or return None if it is none; the reason may quote it and is dropped."""
-    try:
-        jwk = OKPKey.import_key({**members})
-        # A library key remembers what it was made of; the number itself says what it is.
-        made_of = OKPKey.import_key(jwk.private_key or jwk.public_key)
-    except (JoseError, ValueError):
-        return None
-    return jwk if made_of["x"] == members["x"] else None
+    from triage.signing import jose  # noqa: PLC0415 - loaded with the first key
+
+    return jose.imported(members)
 
 
 def _entry(value: object, what: str) -> KeyEntry:

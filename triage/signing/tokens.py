@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
-from joserfc import jws
-from joserfc.errors import JoseError
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from triage.contracts.approval import Digest, Verdict
@@ -43,7 +41,6 @@ from triage.signing.refusals import Detail, Refusal, RefusedTokenError
 ISSUER: Final = "bounded-triage"
 MAX_LIFETIME: Final = timedelta(minutes=15)
 _NO_SKEW: Final = timedelta(0)
-_REGISTRY: Final = jws.JWSRegistry(algorithms=[ALGORITHM])
 
 # Seconds since 1970, to the end of the year 9999.
 NumericDate = Annotated[int, Field(ge=0, le=253_402_300_799)]
@@ -241,9 +238,11 @@ def sign(claims: Claims, key: SigningKey) -> str:
     """
     if claims.vouched is None and claims.sub != key.subject:
         raise SigningError("sub: is not the owner of this key")
+    from triage.signing import jose  # noqa: PLC0415 - loaded with the first key
+
     header = {"alg": ALGORITHM, "kid": key.kid, "typ": TOKEN_TYPE}
     payload = canonical_json(claims.model_dump(mode="json", exclude_none=True))
-    token = jws.serialize_compact(header, payload, key.jwk, registry=_REGISTRY)
+    token = jose.serialised(header, payload, key.jwk)
     if len(token) > MAX_TOKEN_BYTES:
         raise SigningError(f"token: would have over {MAX_TOKEN_BYTES} bytes")
     return token
@@ -299,10 +298,12 @@ def _verified(
 
 
 def _signed_payload(token: str, entry: KeyEntry) -> bytes:
-    try:
-        return jws.deserialize_compact(token, verification_key(entry), registry=_REGISTRY).payload
-    except (JoseError, ValueError):
-        raise RefusedTokenError(Detail.BAD_SIGNATURE) from None
+    from triage.signing import jose  # noqa: PLC0415 - loaded with the first key
+
+    payload = jose.signed_payload(token, verification_key(entry))
+    if payload is None:
+        raise RefusedTokenError(Detail.BAD_SIGNATURE)
+    return payload
 
 
 def _claims(payload: bytes) -> Claims:

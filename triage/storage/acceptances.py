@@ -14,11 +14,11 @@ from typing import Final
 
 from pydantic import ValidationError
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.policy.rules import BUILTIN_RULES, Rules
 from triage.policy.widening import Widening
 from triage.storage.audit import AuditEntry, append
+from triage.storage.connections import AsyncConnection
 from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore, keep
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError, StorageMisconfigured

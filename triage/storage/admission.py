@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of_bytes, short_hash
+from triage.storage.connections import AsyncConnection
 from triage.storage.documents import DocumentKind, keep
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.audit import AuditEntry, append
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import approvals, audit

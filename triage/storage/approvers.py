@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from triage.storage.approvals import (
     ApprovalRow,
     RefusalCode,
@@ -20,6 +18,7 @@ from triage.storage.approvals import (
     consume,
     find_approval,
 )
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.operations import OperationRecord
 

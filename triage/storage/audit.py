@@ -15,10 +15,10 @@ from typing import Any, Final
 from pydantic import JsonValue
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import canonical_json, digest_of, digest_of_bytes
 from triage.faults import Point, reach
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable, StorageUnreadable
 from triage.storage.raw import UNREADABLE, decoded, select_raw

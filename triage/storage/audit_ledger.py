@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from triage.contracts.canonical import digest_of, digest_of_bytes
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.ledger_rows import content_digest
 from triage.storage.raw import UNREADABLE, decoded, select_raw

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from triage.contracts.canonical import digest_of, digest_of_bytes
 from triage.storage.audit import AuditHead
 from triage.storage.audit_ledger import LedgerFinding, LedgerTrail
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.raw import UNREADABLE, decoded, select_raw
 from triage.storage.schema import audit, audit_heads

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import JsonValue
 from sqlalchemy import delete
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.approvals import ApprovalRow, RefusalCode, keep_first, refusal_of
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
 from triage.storage.judgement import judge, lease_end

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import short_hash
 from triage.storage.admission import Answer, Delivery, Meaning, Subject, conclude, first_answer
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import requests

@@ -16,9 +16,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from sqlalchemy import Connection, Dialect, Engine, QueuePool, Result, create_engine
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.address import Address
+from triage.storage.connections import AsyncConnection
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable
 from triage.storage.sqlite import BEGIN, OpenedFile, set_up_connections, took_at_once
 

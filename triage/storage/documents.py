@@ -14,9 +14,9 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import Executable, Label, bindparam, case, or_, select, tuple_, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of_bytes, digests_like
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.errors import StorageMisconfigured
 from triage.storage.rows import first_row, insert_first

@@ -14,18 +14,21 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from sqlalchemy import URL, Label, func, literal_column, select, text
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from triage.storage.address import Address, parse_address
 from triage.storage.columns import UtcDateTime
+from triage.storage.connections import AsyncConnection
 from triage.storage.direct import DirectEngine
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable, translate
 from triage.storage.sqlite import prepare_file, turn_on_wal
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
 DEFAULT_TRANSACTION_SECONDS: Final = 40.0
 CLOSE_SECONDS: Final = 5.0
@@ -207,6 +210,8 @@ class Store:
 
 
 def _postgresql_engine(url: URL) -> AsyncEngine:
+    from sqlalchemy.ext.asyncio import create_async_engine  # noqa: PLC0415 - see `connections`
+
     try:
         return create_async_engine(
             url,

@@ -16,13 +16,13 @@ from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of, digest_of_bytes
 from triage.faults import Point, reach
 from triage.storage.approvals import ApprovalRow, find_approval, refusal_of
 from triage.storage.approvers import use_approvals
 from triage.storage.claims import RefusedError, claim
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.judgement import lease_end, quiet_for_seconds, redispatch
 from triage.storage.ledger_rows import flag, locked, move, read_one, to_record, unreadable_named

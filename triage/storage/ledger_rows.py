@@ -12,10 +12,10 @@ from typing import Any, Final
 from pydantic import JsonValue
 from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of
 from triage.storage.audit import AuditEntry, append
+from triage.storage.connections import AsyncConnection
 from triage.storage.errors import StorageUnavailable, StorageUnreadable
 from triage.storage.operations import OperationRecord, OperationRow, Settled
 from triage.storage.raw import misfits

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from sqlalchemy import Integer, cast, exists, func, or_, select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.rows import first_row
 from triage.storage.schema import requests

@@ -10,9 +10,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from sqlalchemy import delete, insert
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.storage.audit import AuditEntry, append
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.ledger_listing import record_of
 from triage.storage.operations import OperationRecord

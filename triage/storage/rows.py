@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from sqlalchemy import Executable, Result, Table, literal_column
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage.storage.connections import AsyncConnection
 
 
 async def insert_first(
@@ -29,9 +30,15 @@ async def insert_first(
 @cache
 def _insert(table: Table, *, is_sqlite: bool) -> Executable:
     """Return the statement for a table, built once: each run inserts a dozen rows."""
-    insert = sqlite.insert if is_sqlite else postgresql.insert
+    insert = sqlite.insert if is_sqlite else _postgresql_insert()
     # Not rowcount, which the library does not keep for an insert on PostgreSQL.
     return insert(table).on_conflict_do_nothing().returning(literal_column("1"))
+
+
+def _postgresql_insert() -> Callable[[Table], Any]:
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - loaded with the first connection
+
+    return postgresql.insert
 
 
 async def first_row(connection: AsyncConnection, statement: Executable) -> RowMapping | None:

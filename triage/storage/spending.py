@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Table, and_, case, delete, func, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import short_hash
 from triage.contracts.payloads import Usage
 from triage.contracts.repositories import folded_repository
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
 from triage.storage.schema import model_calls, spending_accounts

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from sqlalchemy import select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import short_hash
 from triage.storage.audit import AuditEntry, append
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.rows import insert_first
 from triage.storage.schema import switches

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import short_hash
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.rows import insert_first
 from triage.storage.schema_intake import vouchers

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
+from triage.storage.connections import AsyncConnection
 from triage.trackers.base import (
     MAX_LABELS,
     IssueNotFound,

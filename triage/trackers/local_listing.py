@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlalchemy import select
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from triage.storage.connections import AsyncConnection
 from triage.storage.schema import tracker_issues, tracker_labels
 from triage.trackers.listing import IssuePage, Listed, ListedIssue
 from triage.trackers.local_rows import labels_on, repository_key

@@ -12,9 +12,9 @@ from typing import Literal
 from pydantic import JsonValue
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.base import MAX_LABEL_CHARS
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
 from triage.storage.schema import tracker_issue_labels, tracker_issues

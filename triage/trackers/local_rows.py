@@ -10,9 +10,9 @@ from typing import Any, Final
 from pydantic import JsonValue
 from sqlalchemy import BindParameter, bindparam, func, insert, select, update
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage.contracts.canonical import digest_of, short_hash
+from triage.storage.connections import AsyncConnection
 from triage.storage.rows import insert_first
 from triage.storage.schema import (
     tracker_events,
