@@ -11,13 +11,13 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, cast
 
-import structlog
 import temporalio.activity
 import temporalio.workflow
 from temporalio.runtime import (
@@ -27,6 +27,25 @@ from temporalio.runtime import (
     TelemetryConfig,
     TelemetryFilter,
 )
+
+
+@contextmanager
+def _hidden(package: str) -> Iterator[None]:
+    """Let what is loaded meanwhile find no such package, unless it is loaded already."""
+    modules = cast("dict[str, object]", sys.modules)
+    if package in modules:
+        yield
+        return
+    modules[package] = None
+    try:
+        yield
+    finally:
+        del modules[package]
+
+
+# It would load the library for coloured tracebacks, which nobody sees here: 4 MB.
+with _hidden("rich"):
+    import structlog
 
 FIELDS: Final = (
     "activity_id",
