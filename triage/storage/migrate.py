@@ -1,23 +1,27 @@
 """Brings a database to the schema of this program, and refuses any other.
 
 Why it exists: two processes may start at once on one database, and an old worker may meet a new
-schema. The upgrade is one transaction that only one process is in; everybody else checks.
+schema. The upgrade is one transaction that only one process is in; everybody else checks. The
+library for migrations takes 11 MB, so only an upgrade that has something to do loads it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 
 from triage.storage.engine import Store
 from triage.storage.schema import REVISIONS
 from triage.storage.version import check_schema as check_schema
-from triage.storage.version import newer_schema
+from triage.storage.version import newer_schema, schema_revision
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 # Any constant of our own; held until the transaction ends, so a pooler cannot strand it.
@@ -39,14 +43,41 @@ async def upgrade(url: str) -> None:
 
 async def upgrade_store(store: Store) -> None:
     """Do what `upgrade` does, on an open store."""
+    if await schema_revision(store) == REVISIONS[-1]:
+        return
     async with store.write() as connection:
         if not store.is_sqlite:
             await connection.execute(_POSTGRESQL_LOCK)
         await connection.run_sync(_upgrade, store.address.shown)
 
 
+async def upgrade_apart(url: str) -> None:
+    """Do what `upgrade` does in a process of its own, if there is anything to do.
+
+    What that loads ends with it: a worker would hold it for as long as it lives. Nothing is said of
+    what goes wrong there; `upgrade`, called afterwards, says it.
+
+    Raises:
+        StorageError: the database cannot be used.
+    """
+    store = await Store.open(url)
+    try:
+        if await schema_revision(store) == REVISIONS[-1]:
+            return
+    finally:
+        await store.close()
+    command = (sys.executable, "-P", "-m", "triage.storage.migrate")
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL
+    )
+    # Not as an argument: it may hold a password.
+    await process.communicate(url.encode())
+
+
 def alembic_config(connection: Connection) -> Config:
     """Alembic's settings, for a connection whose transaction the caller owns."""
+    from alembic.config import Config  # noqa: PLC0415 - see above
+
     config = Config()
     # Alembic reads its options with %-interpolation.
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
@@ -55,7 +86,14 @@ def alembic_config(connection: Connection) -> Config:
 
 
 def _upgrade(connection: Connection, place: str) -> None:
+    from alembic import command  # noqa: PLC0415 - see above
+    from alembic.runtime.migration import MigrationContext  # noqa: PLC0415 - likewise
+
     current = MigrationContext.configure(connection).get_current_revision()
     if current is not None and current not in REVISIONS:
         raise newer_schema(place)
     command.upgrade(alembic_config(connection), REVISIONS[-1])
+
+
+if __name__ == "__main__":
+    asyncio.run(upgrade(sys.stdin.read()))
