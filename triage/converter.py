@@ -39,6 +39,8 @@ from temporalio.exceptions import ApplicationError, FailureError
 
 from triage.contracts.base import ContractError
 from triage.contracts.deflated import ENCODING, Deflated, deflate, inflate
+from triage.contracts.payloads import RunContext
+from triage.shared_rules import shared
 
 T = TypeVar("T")
 
@@ -98,6 +100,8 @@ class TriagePayloadConverter(CompositePayloadConverter):
             if encoding == ENCODING:
                 payload, encoding = plain(payload), _JSON
             [value] = super().from_payloads([payload], [hint])
+            if isinstance(value, RunContext):
+                return shared(value)
             return value if encoding in (_JSON, *_PROTOBUF) else _conforming(value, hint)
         except ValidationError as error:
             raise _invalid(_problems(error, hint)) from None

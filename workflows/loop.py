@@ -99,7 +99,7 @@ class TriageLoop:
         """Return the arguments of the next execution of this run: everything that it needs."""
         carried = Carried(
             state=self._state,
-            context=self._context,
+            context=self._context.model_copy(update={"inherited": ()}),
             began=self._began.isoformat(),
             waited_seconds=(self._waited + self._writer.room.waited).total_seconds(),
             wait=self._writer.room.carried(),
@@ -174,7 +174,7 @@ class TriageLoop:
         if context.policy is None:
             raise ValueError("a run is held to rules")
         self._is_pinned = True
-        self._context: RunContext = context.model_copy(update={"inherited": ()})
+        self._context: RunContext = context
         self._limits: Limits = settle(self._options, context.policy)
         self._state.provenance = context.provenance
         self._desk.trust = Trust(

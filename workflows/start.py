@@ -206,7 +206,8 @@ def _first(option: int | None, default: int) -> int:
 
 
 def _narrower(one: BudgetLimits, other: BudgetLimits) -> BudgetLimits:
-    return BudgetLimits(
+    """Return the narrower limits; where the rules' are, theirs, which all runs share."""
+    narrower = BudgetLimits(
         tokens=_less(one.tokens, other.tokens),
         cost_micros=_less(one.cost_micros, other.cost_micros),
         seconds=_less(one.seconds, other.seconds),
@@ -214,6 +215,7 @@ def _narrower(one: BudgetLimits, other: BudgetLimits) -> BudgetLimits:
         model_attempts=_less(one.model_attempts, other.model_attempts),
         tool_attempts=_less(one.tool_attempts, other.tool_attempts),
     )
+    return other if narrower == other else narrower
 
 
 def _less(one: int | None, other: int | None) -> int | None:
