@@ -13,12 +13,14 @@ from activities.approvals import NOT_ITSELF, is_itself
 from activities.far_end import look
 from activities.heartbeat import heartbeats
 from activities.label_answers import refused
+from activities.label_rows import key_of
 from activities.label_write import LabelWrite
 from activities.services import Services
 from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_APPLY_LABELS, ACTIVITY_PREVIEW_OPERATION
 from triage.contracts.payloads import Preview, PreviewRequest, WriteRequest, WriteResult
 from triage.faults import Point, reach
+from triage.storage.approvers import is_held_by
 from triage.trackers.abilities import inventory_of
 from triage.trackers.base import (
     GONE_CODES,
@@ -30,6 +32,8 @@ from triage.trackers.base import (
     with_labels,
 )
 from triage.trackers.inventory import Inventory
+
+OTHER_TENANT = "the operation is another tenant's"
 
 
 class PreviewActivities:
@@ -105,12 +109,15 @@ class LabelActivities:
     async def apply(self, request: WriteRequest) -> WriteResult:
         """Apply the approved labels, or say exactly why not.
 
-        What names an approved operation and is another one touches nothing, the ledger included.
+        What names an approved operation and is another one, or another tenant's, touches nothing,
+        the ledger included.
 
         Raises:
             ApplicationError: of type ``try_later``, while the ledger makes this attempt wait.
         """
         if not is_itself(request.operation):
             return refused(NOT_ITSELF)
+        if not await is_held_by(self._services.store, key_of(request), request.tenant):
+            return refused(OTHER_TENANT)
         async with heartbeats():
             return await LabelWrite(self._services, request).run()

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from temporalio.exceptions import ApplicationError
 
 from activities.label_write import WRITES_STOPPED
+from activities.labels import OTHER_TENANT
 from activities.services import Services
 from tests.activities.scripted_tracker import Add
 from tests.activities.writing import Writing
@@ -72,6 +73,21 @@ async def test_another_tenant_s_switch_does_not_concern_a_write(writing: Writing
     """Whoever is not stopped goes on."""
     await _stop(writing, "another")()
     assert WriteOutcome.APPLIED is (await writing.carry(writing.request())).outcome
+
+
+async def test_no_request_passes_a_switch_as_another_tenant_s(writing: Writing) -> None:
+    """Whose row is in the ledger, that tenant's switch counts, whatever the request says."""
+    request = writing.request()
+    writing.tracker.will(Add.NOT_NOW)
+    with pytest.raises(ApplicationError):
+        await writing.attempt(request)
+    await _stop(writing, "default")()
+    forged = await writing.carry(request.model_copy(update={"tenant": "another"}))
+    assert (WriteOutcome.REFUSED, OTHER_TENANT) == (forged.outcome, forged.detail)
+    assert S.RESERVED is (await writing.record(request)).state
+    honest = await writing.carry(request)
+    assert (WriteOutcome.REFUSED, WRITES_STOPPED) == (honest.outcome, honest.detail)
+    assert 1 == writing.tracker.calls
 
 
 async def test_a_write_stopped_between_dispatch_and_first_byte_is_taken_back(

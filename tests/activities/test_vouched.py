@@ -11,6 +11,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.approvals import NOT_ITSELF, ApprovalActivities
 from activities.entitled import NOBODY_KNOWS, NOT_ENTITLED
+from activities.label_write import WRITES_STOPPED
+from activities.labels import OTHER_TENANT
 from activities.signers import KEY_GONE, NO_RING, why_not_signed_now
 from tests.activities.conftest import services_on
 from tests.activities.scripted_tracker import ScriptedTracker
@@ -25,6 +27,7 @@ from triage.signing.keys import Keyring, new_key, signing_key
 from triage.signing.tokens import Statement, audience, sign, vouched_claims
 from triage.storage.approvals import Approvals
 from triage.storage.operations import operation_key
+from triage.storage.switches import Switches
 from triage.storage.vouchers import Voucher, vouchers_of
 from triage.trackers.base import TrackerRefused, TrackerTimeout
 from triage.trackers.people import Person, Right
@@ -227,6 +230,18 @@ async def test_a_key_that_was_taken_out_approves_nothing_any_more(desk: Desk) ->
         result.detail,
         desk.tracker.calls,
     )
+
+
+async def test_an_approval_allows_no_write_in_another_tenant_s_name(desk: Desk) -> None:
+    """A request that names another tenant passes neither its switch nor anything else."""
+    assert "accepted" == await desk.approve()
+    await Switches(desk.writing.store).stop("ann", "wrong labels", tenant="default")
+    told = [
+        (await desk.writing.carry(request)).detail
+        for request in (desk.request.model_copy(update={"tenant": "another"}), desk.request)
+    ]
+    assert [OTHER_TENANT, WRITES_STOPPED] == told
+    assert 0 == desk.tracker.calls
 
 
 async def test_what_a_retired_key_signed_before_still_counts(desk: Desk) -> None:

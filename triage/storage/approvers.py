@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import select
+
+from triage.contracts.canonical import digest_of
 from triage.storage.approvals import (
     ApprovalRow,
     RefusalCode,
@@ -21,6 +24,7 @@ from triage.storage.approvals import (
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.operations import OperationRecord
+from triage.storage.schema import audit
 
 
 async def use_approvals(
@@ -52,6 +56,17 @@ async def signers_of(
         who, key = str(one["approver"]), one.get("key_id")
         found[who] = found.get(who, frozenset()) | {key if isinstance(key, str) else None}
     return found
+
+
+async def is_held_by(store: Store, operation_key: str, tenant: str) -> bool:
+    """Whether all that the trail tells of an operation is in this tenant's chain.
+
+    An operation that nothing is told of is held by nobody yet.
+    """
+    query = select(audit.c.tenant_key).where(audit.c.subject == operation_key).distinct()
+    async with store.read() as connection:
+        chains = set((await connection.execute(query)).scalars())
+    return chains <= {digest_of(tenant)}
 
 
 async def consents_to(store: Store, decision: ApprovalRow) -> frozenset[str]:
