@@ -24,19 +24,17 @@ async def _fill(store: Store) -> None:
     """Three entries of everybody's and one of a tenant with a wild name."""
     await Switches(store).stop("ann", "one")
     await Switches(store).allow("ann")
-    await Switches(store).stop("ann", "two")
     async with store.write() as connection:
         now = await store.now(connection)
-        await append(connection, AuditEntry(tenant=ODD, kind="test", subject="x", at=now))
+        for tenant in ("", ODD):
+            await append(connection, AuditEntry(tenant=tenant, kind="test", subject="x", at=now))
 
 
 async def _cut(store: Store) -> None:
     """Take the last entry of everybody's away, as somebody does who knows the tables."""
     last = "sha256:"
     async with store.write() as connection:
-        await connection.execute(
-            delete(audit).where(audit.c.kind == "writes.stopped", audit.c.seq == 3)
-        )
+        await connection.execute(delete(audit).where(audit.c.seq == 3))
         found = await connection.execute(audit.select().where(audit.c.seq == 2))
         last = found.mappings().one()["hash"]
         await connection.execute(
@@ -46,7 +44,7 @@ async def _cut(store: Store) -> None:
 
 async def _edit(store: Store) -> None:
     async with store.write() as connection:
-        await connection.execute(update(audit).where(audit.c.seq == 2).values(subject="forged"))
+        await connection.execute(update(audit).where(audit.c.seq == 3).values(subject="forged"))
 
 
 def test_a_trail_that_nobody_touched_holds(triage: Triage, tmp_path: Path) -> None:
@@ -70,13 +68,26 @@ def test_a_ledger_that_was_edited_fails_the_check(triage: Triage, tmp_path: Path
         "code": "epoch_differs",
         "operation_key": "op_1",
     } == finding
-    assert (1, True) == (answer.status, "the trail holds, and the ledger is not" in answer.err)
+    assert (1, True) == (answer.status, "the trail holds, and the database is not" in answer.err)
 
 
 async def _move_by_hand(store: Store) -> None:
     await claim(Ledger(store), operation())
     async with store.write() as connection:
         await connection.execute(text("UPDATE operations SET epoch = 7"))
+
+
+def test_a_switch_that_was_turned_by_hand_fails_the_check(triage: Triage, tmp_path: Path) -> None:
+    """What the trail says of who may write is held against what is there, and is named."""
+    in_store(tmp_path, _fill)
+    in_store(tmp_path, _stop_by_hand)
+    answer = triage("audit", "verify")
+    assert (1, True) == (answer.status, "a stop switch is missing, or does not" in answer.out)
+
+
+async def _stop_by_hand(store: Store) -> None:
+    async with store.write() as connection:
+        await connection.execute(text("UPDATE switches SET stopped = TRUE"))
 
 
 def test_without_a_kept_head_the_open_question_is_named(triage: Triage, tmp_path: Path) -> None:
@@ -94,7 +105,7 @@ def test_an_edited_entry_fails_the_check(triage: Triage, tmp_path: Path) -> None
     answer = triage("audit", "verify", "--format", "json")
     assert 1 == answer.status
     found = answer.json()
-    assert (False, [{"tenant": "", "seq": 2, "code": "edited"}]) == (
+    assert (False, [{"tenant": "", "seq": 3, "code": "edited"}]) == (
         found["holds"],
         found["findings"],
     )
@@ -105,7 +116,7 @@ def test_values_of_any_type_fail_the_check(triage: Triage, tmp_path: Path) -> No
 
     async def spoil(store: Store) -> None:
         async with store.write() as connection:
-            await connection.execute(text("UPDATE audit SET at = 'nonsense' WHERE seq = 2"))
+            await connection.execute(text("UPDATE audit SET at = 'nonsense' WHERE seq = 3"))
             await connection.execute(text("UPDATE audit_heads SET tenant = x'ff00'"))
 
     in_store(tmp_path, _fill)

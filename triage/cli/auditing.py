@@ -35,11 +35,17 @@ MEANING: Final[Mapping[FindingCode | Difference, str]] = {
     Difference.EPOCH: "the ledger has the operation in another epoch than this last entry of it",
     Difference.CONTENT: "the ledger has another content or receipt than the entries tell",
     Difference.APPROVAL: "an approval is missing, or another one than the entry that recorded it",
+    Difference.VOUCHER: "who was vouched for is missing, or another than its entry tells",
+    Difference.ACCEPTANCE: "accepted rules are missing, or others than their entry tells",
+    Difference.SWITCH: "a stop switch is missing, or does not stand as its last entry tells",
     Difference.UNAUDITED: "the ledger has an operation that no entry tells of",
     Difference.MISSING: "the ledger lacks the operation that this last entry tells of",
     Difference.UNREADABLE: "the ledger's row cannot be read, nor compared",
 }
-NOT_HELD: Final = "times, leases, and when and by what an approval was used are not compared"
+NOT_HELD: Final = (
+    "times, leases, when and by what an approval was used, and the login of who was vouched for are"
+    " not compared"
+)
 UNSEEN: Final = "without --head nobody can see whether the end of the trail was cut off"
 
 AnyFinding = Finding | LedgerFinding
@@ -102,7 +108,7 @@ def print_head(format_: Format) -> None:
 
 def _verdict(findings: Sequence[AnyFinding]) -> str:
     if all(isinstance(finding, LedgerFinding) for finding in findings):
-        return f"the trail holds, and the ledger is not what it tells (findings: {len(findings)})"
+        return f"the trail holds, and the database is not what it tells (findings: {len(findings)})"
     return f"the audit trail does not hold (findings: {len(findings)})"
 
 

@@ -39,6 +39,12 @@ class Difference(StrEnum):
     """The row is about something else than its entries, or its receipt is another one."""
     APPROVAL = "approval_differs"
     """An approval is not what the entry that recorded it says, or one of the two is missing."""
+    VOUCHER = "voucher_differs"
+    """Who was vouched for is not what the entry says, or one of the two is missing."""
+    ACCEPTANCE = "acceptance_differs"
+    """Accepted rules are not what the entry says, or one of the two is missing."""
+    SWITCH = "switch_differs"
+    """A stop switch does not stand as its last entry says, or one of the two is missing."""
     UNAUDITED = "unaudited"
     """No entry tells of the row, or the last one says that it was purged."""
     MISSING = "row_missing"
@@ -49,9 +55,9 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerFinding:
-    """One operation that is not where its trail says; `seq` is its last entry, 0 if there is none.
+    """One row that is not where its trail says; `seq` is its last entry, 0 if there is none.
 
-    `operation_key` is empty where even that cannot be read.
+    `operation_key` is empty where even that cannot be read, or no operation has a part in it.
     """
 
     tenant_key: str

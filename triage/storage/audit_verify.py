@@ -15,6 +15,7 @@ from typing import Any, Final
 from triage.contracts.canonical import digest_of, digest_of_bytes
 from triage.storage.audit import AuditHead
 from triage.storage.audit_ledger import LedgerFinding, LedgerTrail
+from triage.storage.audit_records import RecordTrail
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.raw import UNREADABLE, decoded, select_raw
@@ -54,25 +55,28 @@ class Finding:
 async def verify(
     store: Store, external_heads: Sequence[AuditHead] = ()
 ) -> list[Finding | LedgerFinding]:
-    """Check every chain, each against the head that was kept elsewhere, and the ledger by them.
+    """Check every chain, each against the head that was kept elsewhere, and the rows by them.
 
     Args:
         store: where the chains are.
         external_heads: what `heads` answered at some earlier time, kept outside this database.
 
     Returns:
-        Every fault found; an empty list means that the chains hold, and that each operation stands
-        where its last entry left it.
+        Every fault found; an empty list means that the chains hold, and that each operation,
+        voucher, acceptance and switch stands where its last entry left it.
     """
     kept = {digest_of(head.tenant): head for head in external_heads}
     async with store.snapshot() as connection:
         own = await _own_heads(store, connection)
-        chains, trail = {key: _Chain(key, kept.get(key)) for key in {*own, *kept}}, LedgerTrail()
+        chains = {key: _Chain(key, kept.get(key)) for key in {*own, *kept}}
+        trail, records = LedgerTrail(), RecordTrail()
         async for row in _entries(store, connection):
             key = _key(row)
             chains.setdefault(key, _Chain(key, kept.get(key))).add(row)
             trail.add(row)
+            records.add(row)
         differences = await trail.differences(store, connection)
+        differences += await records.differences(store, connection)
     findings: list[Finding | LedgerFinding] = []
     for key in sorted(chains):
         findings += chains[key].finish(own.get(key))

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ColumnElement,
     Integer,
@@ -112,11 +113,13 @@ def _value(column: Column[Any], value: object) -> object:
         return _instant(value)
     if isinstance(column.type, ExactText):
         return unescape_text(value) if isinstance(value, str) else UNREADABLE
+    if isinstance(column.type, Boolean):
+        return bool(value) if value in {0, 1} else UNREADABLE
     return value if isinstance(value, _kind(column)) else UNREADABLE
 
 
 def _kind(column: Column[Any]) -> type:
-    if isinstance(column.type, Integer | BigInteger):
+    if isinstance(column.type, Integer | BigInteger | Boolean):
         return int
     return bytes if isinstance(column.type, LargeBinary) else str
 

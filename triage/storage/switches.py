@@ -58,7 +58,7 @@ class Switches:
         Raises:
             StorageError: it cannot be said, so nothing may be written.
         """
-        names = {_name(None), _name(tenant)}
+        names = {switch_name(None), switch_name(tenant)}
         query = select(switches.c.name).where(switches.c.name.in_(names), switches.c.stopped)
         async with self._store.read() as connection:
             return (await connection.execute(query.limit(1))).first() is not None
@@ -97,12 +97,13 @@ class Switches:
         return switch
 
 
-def _name(tenant: str | None) -> str:
+def switch_name(tenant: str | None) -> str:
+    """Return the key of everybody's switch, or of a tenant's."""
     return _WRITES if tenant is None else f"{_WRITES}-{short_hash(tenant)}"
 
 
 async def _put(connection: AsyncConnection, switch: Switch) -> None:
-    values: dict[str, Any] = vars(switch) | {"name": _name(switch.tenant)}
+    values: dict[str, Any] = vars(switch) | {"name": switch_name(switch.tenant)}
     if not await insert_first(connection, switches, values):
         mine = switches.c.name == values["name"]
         await connection.execute(update(switches).where(mine).values(values))
@@ -116,7 +117,7 @@ def _entry(switch: Switch) -> AuditEntry:
     return AuditEntry(
         tenant=EVERYBODY if switch.tenant is None else switch.tenant,
         kind="writes.stopped" if switch.stopped else "writes.allowed",
-        subject=_name(switch.tenant),
+        subject=switch_name(switch.tenant),
         at=switch.changed_at,
         details={"by": switch.by, "reason": switch.reason},
     )
