@@ -17,6 +17,7 @@ from tests.unit.trackers.far_ends import github_end, github_tracker
 from triage.cli import backfilling
 from triage.cli.errors import RefusedError
 from triage.ingest.backfill import Pace, Wanted
+from triage.storage.backfills import BackfillHeldError
 
 
 @pytest.fixture
@@ -64,6 +65,21 @@ def test_ctrl_c_says_how_far_a_backfill_is_and_how_it_goes_on(
     answer = typed("backfill", "acme/shop")
     assert (130, "") == (answer.status, answer.out)
     assert "stopped after 3 issues; the same command goes on where it stopped\n" == answer.err
+
+
+def test_a_backfill_that_another_process_carries_is_refused(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told which one, why, and how long one that was killed is in the way."""
+
+    async def carried(_: Wanted, __: Pace, ___: backfilling.Counted) -> None:
+        raise BackfillHeldError
+
+    monkeypatch.setattr(backfilling, "_carried", carried)
+    answer = typed("backfill", "acme/shop")
+    assert 1 == answer.status
+    assert "error: a backfill of acme/shop is under way; nothing was begun\nhint: " in answer.err
+    assert "after 60 s" in answer.err
 
 
 def test_a_slow_backfill_says_how_far_it_is_after_a_silence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import uuid
@@ -17,6 +18,7 @@ from triage.contracts.options import DEFAULT_TENANT, Mode
 from triage.ingest.backfill import PREFIX, Backfill, Pace, Wanted
 from triage.ingest.backfill_report import report_of
 from triage.storage.admission import Subject
+from triage.storage.backfills import BackfillHeldError, Backfills
 from triage.trackers.base import TrackerUnavailable
 from triage.trackers.listing import IssuePage, Listed, ListedRepository, ListsIssues
 from triage.trackers.local import LocalTracker
@@ -118,6 +120,33 @@ async def test_it_goes_on_where_it_stopped(world: World, repository: str) -> Non
     again = await backfill.run(_wanted(repository))
     assert [True] == resumed
     assert outcome.backfill_id != again.backfill_id
+
+
+async def test_a_second_one_is_refused_while_one_is_under_way(
+    world: World, repository: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins no run; the first one says that it lives, and lets go when it is ended."""
+    said = asyncio.Event()
+    hold = Backfills.hold
+
+    async def held(kept: Backfills, backfill_id: str) -> None:
+        await hold(kept, backfill_id)
+        said.set()
+
+    monkeypatch.setattr(Backfills, "hold", held)
+    begun, going = asyncio.Event(), asyncio.Event()
+    first = replace(_backfill(world, world.tracker, []), told=lambda _: begun.set())
+    monkeypatch.setattr(Backfill, "_try", lambda *_: going.wait())
+    task = asyncio.create_task(first.run(_wanted(repository)))
+    await begun.wait()
+    await said.wait()
+    with pytest.raises(BackfillHeldError):
+        await _backfill(world, world.tracker, []).run(_wanted(repository, limit=1))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    monkeypatch.undo()
+    outcome = await _backfill(world, world.tracker, []).run(_wanted(repository))
+    assert {"1", "2", "3"} == set(outcome.results)
 
 
 async def test_a_range_and_a_limit_leave_the_others_out(world: World, repository: str) -> None:

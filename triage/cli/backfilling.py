@@ -20,6 +20,7 @@ from triage.ingest.backfill import Backfill, Outcome, Pace, Wanted
 from triage.ingest.backfill_report import Report, report_of
 from triage.policy.rules import Rules
 from triage.settings import load_settings
+from triage.storage.backfills import LEASE, BackfillHeldError
 from triage.storage.documents import SHARED, Document, DocumentKind, DocumentStore
 from triage.storage.engine import Store
 from triage.trackers.base import TrackerError, TrackerRefused
@@ -32,6 +33,10 @@ CONFUSION: Final = ("PEOPLE", "PROPOSED", "ISSUES")
 SAID_EVERY: Final = 25
 SILENCE_SECONDS: Final = 30.0
 GOES_ON: Final = "the same command goes on where it stopped"
+HELD_HINT: Final = (
+    "two would start runs at twice the pace: wait for its end. One that was killed counts as ended"
+    f" after {LEASE.total_seconds():.0f} s"
+)
 MOST_NAMED: Final = 10
 """So many repositories are named where another one is not there."""
 SAYS_MORE: Final = f"'triage doctor' says more; {GOES_ON}"
@@ -60,7 +65,7 @@ def backfill(wanted: Wanted, parallel: int, per_minute: int, format_: Format) ->
 
     Raises:
         InputError: the tracker cannot list issues.
-        RefusedError: it has no such repository.
+        RefusedError: it has no such repository, or another process carries a backfill of it.
         CliError: Temporal or the tracker cannot be reached, or no worker is there.
         StorageError: the database cannot be used.
     """
@@ -70,6 +75,9 @@ def backfill(wanted: Wanted, parallel: int, per_minute: int, format_: Format) ->
     except* TrackerError as group:
         why = f"the tracker cannot be read: {group.exceptions[0]}"
         raise UnreachableError(why, SAYS_MORE) from None
+    except* BackfillHeldError:
+        problem = f"a backfill of {wanted.repository} is under way; nothing was begun"
+        raise RefusedError(problem, HELD_HINT) from None
     except* StoppedError as group:
         if counted.done is not None:
             say(f"stopped after {counted.done} issues; {GOES_ON}")
@@ -108,7 +116,7 @@ async def _carried(wanted: Wanted, pace: Pace, counted: Counted) -> tuple[Outcom
 
 
 def _say_that_it_goes_on() -> None:
-    say("it was begun before and goes on; another process may be carrying it, too")
+    say("it was begun before and goes on")
 
 
 async def _name_of(tracker: ListsIssues, name: str, repository: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -24,9 +25,11 @@ from triage.contracts.options import DEFAULT_TENANT, IssueContext, Mode
 from triage.contracts.request import parse_request
 from triage.contracts.response import Status, TriageResponse
 from triage.contracts.state import StateView
+from triage.ingest.rounds import rounds, running
 from triage.storage.admission import Subject
-from triage.storage.backfills import Backfills, labels_we_wrote
+from triage.storage.backfills import LEASE, Backfills, labels_we_wrote
 from triage.storage.engine import Store
+from triage.storage.errors import StorageError
 from triage.trackers.base import TrackerError, TrackerUnavailable, label_key
 from triage.trackers.listing import Listed, ListedIssue, ListsIssues
 from triage.web.requests import request_of
@@ -37,6 +40,8 @@ MAX_PAGES: Final = 10_000
 """A million issues and pull requests: a list that goes on after them has no end."""
 STALE_PAGES: Final = 10
 """In a row and with known issues alone: what is opened meanwhile moves few to the next page."""
+HOLDS_A_LEASE: Final = 4
+"""So often it is said within a lease that a backfill is carried."""
 UNUSABLE: Final = "unusable"
 PLATFORM: Final = "platform"
 _MINUTE: Final = 60.0
@@ -106,8 +111,7 @@ class Backfill:
         store: keeps what came of them.
         pace: how fast.
         told: is called with how many issues are done.
-        resumed: is called first where it was begun before and is not done. Whether another process
-            carries it at this moment is not known.
+        resumed: is called first where it was begun before and is not done.
     """
 
     client: Client
@@ -125,16 +129,18 @@ class Backfill:
         Raises:
             TrackerError: the issues cannot be listed; what was tried is kept.
             RPCError: the server does not answer; likewise.
-            StorageError: the database does not; likewise.
+            BackfillHeldError: another process carries one of the same repository.
+            StorageError: the database does not answer; what was tried is kept.
         """
         kept = Backfills(self.store)
         backfill_id, is_begun = await kept.begin(wanted.to_json())
-        if is_begun:
-            self.resumed()
-        done = await kept.results(backfill_id)
-        self.told(len(done))
-        await self._try_all(backfill_id, wanted, set(done))
-        await kept.finish(backfill_id)
+        async with _held(kept, backfill_id):
+            if is_begun:
+                self.resumed()
+            done = await kept.results(backfill_id)
+            self.told(len(done))
+            await self._try_all(backfill_id, wanted, set(done))
+            await kept.finish(backfill_id)
         return Outcome(backfill_id=backfill_id, results=await kept.results(backfill_id))
 
     async def _try_all(self, backfill_id: str, wanted: Wanted, done: set[str]) -> None:
@@ -246,6 +252,22 @@ class Backfill:
             )
         except WorkflowAlreadyStartedError:
             return self.client.get_workflow_handle(workflow_id, result_type=TriageResponse)
+
+
+@asynccontextmanager
+async def _held(kept: Backfills, backfill_id: str) -> AsyncIterator[None]:
+    """Say while the body runs that it is carried, and let go of it however that ends."""
+
+    async def hold() -> None:
+        await kept.hold(backfill_id)
+
+    saying = rounds(hold, "backfill", LEASE.total_seconds() / HOLDS_A_LEASE, asyncio.Event())
+    try:
+        async with running(saying):
+            yield
+    finally:
+        with suppress(StorageError):
+            await kept.let_go(backfill_id)
 
 
 async def _result(handle: WorkflowHandle[Any, TriageResponse]) -> dict[str, JsonValue]:

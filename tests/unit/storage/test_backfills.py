@@ -1,10 +1,17 @@
-"""What a backfill leaves out when it compares with what people did."""
+"""Who carries a backfill, and what it leaves out when it compares with what people did."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
 from tests.unit.storage.samples import RECEIPT, dispatched, operation
 from triage.contracts.canonical import canonical_json
-from triage.storage.backfills import labels_we_wrote
+from triage.contracts.options import Mode
+from triage.ingest.backfill import Wanted
+from triage.storage.backfills import LEASE, BackfillHeldError, Backfills, labels_we_wrote
 from triage.storage.engine import Store
 from triage.storage.ledger import Ledger
 from triage.storage.transitions import OperationState
@@ -31,3 +38,35 @@ async def test_what_was_undone_is_ours_no_longer(store: Store) -> None:
         epoch = await dispatched(ledger, row)
         await ledger.settle(row.operation_key, epoch, OperationState.APPLIED, RECEIPT)
     assert {"7": {"api"}} == await labels_we_wrote(store, "acme/shop")
+
+
+WANTED = Wanted(repository="acme/shop", since=None, until=None, limit=1, mode=Mode.SHADOW)
+
+
+async def test_one_process_at_a_time_carries_a_repository_s_backfill(store: Store) -> None:
+    """Another one of it is refused, whatever it asks for; one of another repository is not."""
+    kept = Backfills(store)
+    first, _ = await kept.begin(WANTED.to_json())
+    for same in (WANTED, replace(WANTED, repository="Acme/Shop", since=datetime.now(UTC))):
+        with pytest.raises(BackfillHeldError):
+            await kept.begin(same.to_json())
+    await kept.begin(replace(WANTED, repository="acme/other").to_json())
+    await kept.let_go(first)
+    assert (first, True) == await kept.begin(WANTED.to_json())
+    await kept.finish(first)
+    assert first != (await kept.begin(WANTED.to_json()))[0]
+
+
+async def test_a_backfill_whose_process_was_killed_is_held_no_longer_than_a_lease(
+    store: Store,
+) -> None:
+    """Each word of a process that lives holds it for another lease."""
+    kept = Backfills(store)
+    first, _ = await kept.begin(WANTED.to_json())
+    store._offset += LEASE * 0.9
+    await kept.hold(first)
+    store._offset += LEASE * 0.9
+    with pytest.raises(BackfillHeldError):
+        await kept.begin(WANTED.to_json())
+    store._offset += LEASE * 0.2
+    assert (first, True) == await kept.begin(WANTED.to_json())
