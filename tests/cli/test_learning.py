@@ -105,6 +105,28 @@ def test_a_file_that_is_not_there_or_cannot_be_written(typed: Typed) -> None:
     assert not (typed.home / "none").exists()
 
 
+@pytest.mark.parametrize("option", ["--output", "--report"])
+def test_a_place_that_takes_no_file_is_known_before_anything_is_learned(
+    typed: Typed, option: str
+) -> None:
+    """Such as a disk that is read only; nobody learns for long in order to lose it."""
+    answer = typed("learn", "issues.jsonl", option, "/proc/weights.json")
+    assert (2, "") == (answer.status, answer.out)
+    assert "error: /proc/weights.json: cannot be written: " in answer.err
+    assert "learning from" not in answer.err
+
+
+def test_nothing_is_left_of_having_tried_a_place(typed: Typed) -> None:
+    """What is in a file stays in it, and none is made before there is something to write."""
+    (typed.home / "old.json").write_text("kept")
+    few = typed.home / "few.jsonl"
+    few.write_text('{"title": "One", "label": "bug"}')
+    answer = typed("learn", few, "--output", "new.json", "--report", "old.json")
+    assert 2 == answer.status
+    assert not (typed.home / "new.json").exists()
+    assert "kept" == (typed.home / "old.json").read_text()
+
+
 def test_no_file_is_written_over_by_a_slip(typed: Typed) -> None:
     """Neither the issues that are learned from nor what was just learned; a device takes both."""
     issues_, again = (typed.home / "issues.jsonl").read_bytes(), typed.home / "again"
