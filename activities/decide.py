@@ -54,10 +54,8 @@ class DecideActivities:
         return _with_what_was_asked(result, request)
 
     async def _decided(self, request: DecideRequest) -> DecideResult:
-        stored = await self._services.documents.get(
-            request.scope, DocumentKind.REQUEST, request.request_digest
-        )
-        if not isinstance(stored, Document):
+        issue = request.request or await self._stored(request)
+        if issue is None:
             return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
         rules = await self._services.pinned_rules(request.policy_digest)
         try:
@@ -70,13 +68,22 @@ class DecideActivities:
             return failed(ModelFault.AUTH)
         except BrokenModel as error:
             return invalid(str(error))
-        question = await self._model_request(request, stored, rules)
+        question = await self._model_request(request, issue, rules)
         if opinion is not None or asks_where(model):
             question = await self._with_target(question, request.scope)
         reach(Point.DECIDE_BEFORE_MODEL)
         answer = await self._answer(model, question, request, rules)
         reach(Point.DECIDE_AFTER_MODEL)
         return answer if opinion is None else opinion.on(question, answer)
+
+    async def _stored(self, request: DecideRequest) -> TriageRequest | None:
+        """Return the run's request as it was stored; None if it is not there any more."""
+        found = await self._services.documents.get(
+            request.scope, DocumentKind.REQUEST, request.request_digest
+        )
+        if not isinstance(found, Document):
+            return None
+        return TriageRequest.model_validate_json(found.body)
 
     async def _answer(
         self, model: ModelAdapter, question: ModelRequest, request: DecideRequest, rules: Rules
@@ -87,12 +94,12 @@ class DecideActivities:
         return checked(result).model_copy(update={"usage": result.usage})
 
     async def _model_request(
-        self, request: DecideRequest, stored: Document, rules: Rules
+        self, request: DecideRequest, issue: TriageRequest, rules: Rules
     ) -> ModelRequest:
         rows = await self._services.evidence.load(request.scope, before_version=request.version)
         return ModelRequest(
             step=request.step,
-            request=TriageRequest.model_validate_json(stored.body),
+            request=issue,
             observations=tuple(_observation(row) for row in rows),
             tools=tuple(map(_description, rules.tools(self._services.tools))),
             routes=rules.routes,

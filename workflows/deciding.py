@@ -21,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.model_faults import MODEL_FAULTS, ModelFault, pause_before_retry
     from triage.contracts.options import abbreviated_name
     from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, RunContext
+    from triage.contracts.request import TriageRequest
     from triage.contracts.state import ModelFaultView
     from workflows import budget, calls
     from workflows.outcomes import Ending, failed, review, review_with_evidence
@@ -44,12 +45,14 @@ class Decider:
         context: RunContext,
         limits: Limits,
         *,
+        request: TriageRequest,
         scope: str,
         interrupted: Callable[[], bool],
     ) -> None:
         self._state = state
         self._context = context
         self._limits = limits
+        self._request = request
         self._scope = scope
         self._interrupted = interrupted
         self._models = (context.model, *limits.fallback_models)
@@ -75,6 +78,7 @@ class Decider:
                 tokens_left=budget.left(limits.tokens, state.tokens),
                 cost_micros_left=budget.left(limits.cost_micros, state.cost_micros),
                 attempts_left=budget.left(limits.model_attempts, state.model_attempts),
+                request=self._request if self._context.local_model else None,
             ),
             self._context.model_timeout_ms,
             is_local=self._context.local_model,

@@ -188,6 +188,7 @@ class TriageLoop:
             self._state,
             context,
             self._limits,
+            request=self.request,
             scope=self._scope,
             interrupted=self._interrupted,
         )
@@ -227,8 +228,7 @@ class TriageLoop:
             return failed(FailureClass.MAX_STEPS_EXCEEDED, reason)
         if state.status is not Status.DECIDING:
             state.move(Status.DECIDING)
-        spent_budget = self._spent_budget()
-        if spent_budget is not None:
+        if (spent_budget := self._spent_budget()) is not None:
             reason = f"the budget of {spent_budget} is spent"
             return review_with_evidence(state, FailureClass.BUDGET_EXCEEDED, reason)
         state.steps += 1

@@ -141,7 +141,8 @@ class DecideRequest(Sparse):
 
     `correction` says in our words what was wrong with the answer before, so that the model may
     correct it. `tokens_left`, `cost_micros_left` and `attempts_left` are what the run may still
-    spend; None is no bound. Both digests may be abbreviated: see `abbreviated`.
+    spend; None is no bound. Both digests may be abbreviated: see `abbreviated`. `request` is there
+    for a local call alone, which leaves no argument in any history: nobody has to look it up then.
     """
 
     scope: str
@@ -154,6 +155,7 @@ class DecideRequest(Sparse):
     tokens_left: int | None = None
     cost_micros_left: int | None = None
     attempts_left: int | None = None
+    request: TriageRequest | None = None
 
 
 class Usage(Contract):
