@@ -119,18 +119,18 @@ def test_an_issue_is_scored_in_under_a_millisecond() -> None:
     found = Classifier(_read(labels=labels, shared=layer, groups={"acme/api": layer}))
     took = []
     for _ in range(30):
-        begun = time.process_time()
+        begun = time.thread_time()
         found.guess(title, body, "acme/api")
-        took.append(time.process_time() - begun)
+        took.append(time.thread_time() - begun)
     assert sorted(took)[len(took) // 2] < 0.001
 
 
 @pytest.mark.parametrize("body", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_text_is_expensive(body: str) -> None:
     """A megabyte of anything is guessed in well under a tenth of a second of processor time."""
-    begun = time.process_time()
+    begun = time.thread_time()
     Classifier(_read()).guess(body[:4_000], body)
-    assert time.process_time() - begun < 0.1
+    assert time.thread_time() - begun < 0.1
 
 
 def test_an_issue_is_read_by_words_parts_and_lines() -> None:

@@ -286,9 +286,9 @@ def test_a_large_repository_takes_no_time() -> None:
     shapes = ("/svc/s{0}/", "*.ext{0}", "/svc/s{0}/**/*.py", "**/sub{0}/", "test_{0}_*", "s{0}/*/x")
     lines = [f"{shapes[at % 6].format(at)} @o{at}" for at in range(5_000)]
     paths = [f"svc/s{at}/pkg/sub{at % 97}/module_{at}.ext{at}" for at in range(3_000)]
-    began = time.process_time()
+    began = time.thread_time()
     answers = _owners("\n".join(lines)).lookup_all(paths)
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2
     assert {"@o1"} == set(answers[1].owners)
     assert 2_000 > sum(one.status is UNOWNED for one in answers)
     assert all(one.status is not UNKNOWN for one in answers)

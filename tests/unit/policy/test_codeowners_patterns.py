@@ -104,9 +104,9 @@ LONG_PATHS: Final = [
 def test_a_hostile_pattern_makes_nobody_wait(name: str) -> None:
     """Whatever patterns are made of, an answer comes in seconds: perhaps that it is unknown."""
     data = "\n".join(HOSTILE[name]).encode()
-    began = time.process_time()
+    began = time.thread_time()
     answers = parse_codeowners(data).lookup_all(LONG_PATHS)
-    assert time.process_time() - began < 30
+    assert time.thread_time() - began < 30
     assert len(LONG_PATHS) == len(answers)
     assert OwnershipStatus.OWNED not in {answer.status for answer in answers}
 

@@ -204,9 +204,9 @@ def test_the_work_grows_linearly(unit: str) -> None:
 def _seconds(text: str) -> float:
     spent = []
     for _ in range(3):
-        started = time.process_time()
+        started = time.thread_time()
         redact(text)
-        spent.append(time.process_time() - started)
+        spent.append(time.thread_time() - started)
     return min(spent)
 
 

@@ -76,6 +76,6 @@ def test_the_list_is_short_and_in_order() -> None:
 
 def test_the_longest_text_is_judged_in_a_moment() -> None:
     """A megabyte of anything takes no more than a second or two of a busy machine."""
-    began = time.process_time()
+    began = time.thread_time()
     assert not is_security("x" * 4_000, "a &amp; b\u200b-c " * 65_000)
-    assert 3 > time.process_time() - began
+    assert 3 > time.thread_time() - began

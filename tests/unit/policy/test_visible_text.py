@@ -172,6 +172,6 @@ def test_what_is_too_much_to_parse_is_hidden(body: str) -> None:
 )
 def test_the_dearest_text_that_is_parsed_is_cheap(body: str) -> None:
     """None comes near to the two seconds that a workflow task may compute."""
-    began = time.process_time()
+    began = time.thread_time()
     visible_text(body)
-    assert time.process_time() - began < 1.5
+    assert time.thread_time() - began < 1.5
