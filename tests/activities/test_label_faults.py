@@ -27,7 +27,9 @@ ALLOWED = {
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(adds=STEPS, reads=READS, lands_after=PAUSES, window=WINDOWS)
 async def test_a_write_happens_once_or_somebody_is_told(

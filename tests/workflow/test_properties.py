@@ -80,7 +80,7 @@ async def test_every_script_ends_as_the_model_says(
     event(f"{expected.response['status']}, {expected.response['failure']}")
     event(f"{len(expected.waited_at)} waits, {len(expected.written)} labels")
     run = await partly_broken.start(*script, **options)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         await _answer(run, expected.waited_at, verdicts)
         found = await _found(partly_broken, run, expected.waited_at)
     assert expected == found
