@@ -78,7 +78,7 @@ class PostgresServer:
             ],
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=180,
             **self._identity,
         )
 
@@ -159,7 +159,7 @@ def _identity(folder: Path) -> dict[str, Any]:
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
         if server.poll() is not None:
             log = (folder / "log").read_text(errors="replace")[-500:]
@@ -170,4 +170,4 @@ def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
             time.sleep(0.05)  # a server has no event to wait for
         else:
             return
-    raise TimeoutError("the server did not answer within 30 s")
+    raise TimeoutError("the server did not answer within 90 s")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
-LIMIT_SECONDS: Final = 90.0
+LIMIT_SECONDS: Final = 300.0
 
 Answer = dict[str, Any]
 
