@@ -31,7 +31,7 @@ from activities.rules_source import RulesSource
 from activities.run_context import RunContextActivities
 from activities.services import Services
 from activities.sweeper import Sweeper, sweeping
-from triage import connection, extensions, logs
+from triage import allocator, connection, extensions, logs
 from triage.contracts.names import writes_queue
 from triage.leaving import end_within
 from triage.models.factory import preload
@@ -185,6 +185,7 @@ async def serve(settings: Settings) -> None:
         # What was loaded stays until the end; to look through it again took a millisecond a run.
         gc.collect()
         gc.freeze()
+        allocator.give_back()
         print("worker ready", file=sys.stderr, flush=True)  # noqa: T201 - whoever started it waits
         await stop.wait()
         end_within(settings.shutdown_grace_seconds + CLEAN_UP_SECONDS, "worker")
@@ -202,6 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.replay:
         return connection.run_async(replay_files(options.replay, WORKFLOWS))
+    allocator.use_one_arena()
     try:
         settings = load_settings()
         check_supported(settings)
