@@ -21,7 +21,7 @@ from activities.raw_reads import RawRead as RawRead
 from activities.raw_reads import ReadHandler as ReadHandler
 from activities.raw_reads import TransientReadError as TransientReadError
 from activities.services import Services
-from activities.store_patience import patiently
+from activities.store_patience import own_tries, patiently
 from activities.tracker_reads import TRACKER_READ_HANDLERS
 from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json
 from triage.contracts.failures import FailureClass
@@ -195,8 +195,8 @@ async def _keep(
     )
     if row.locator.partition("@")[0] != row.source:
         kept = kept.model_copy(update={"source": row.source})
-    attempt = activity.info().attempt
-    return kept if attempt == 1 else kept.model_copy(update={"attempts": attempt})
+    tries = own_tries()
+    return kept if tries == 1 else kept.model_copy(update={"attempts": tries})
 
 
 def _facts(row: StoredEvidence, normal: NormalResult, spec: ToolSpec) -> dict[str, JsonValue]:

@@ -65,8 +65,22 @@ def _seconds_left() -> float:
     return (info.start_to_close_timeout - max(passed, timedelta())).total_seconds() - MARGIN_SECONDS
 
 
+def own_tries() -> int:
+    """Return how many attempts there were, this one included, that the store did not end."""
+    return max(1, activity.info().attempt - _lost())
+
+
+def _lost() -> int:
+    """Return how many attempts before this one the store has ended."""
+    told = activity.info().heartbeat_details
+    return told[0] if told and isinstance(told[0], int) else 0
+
+
 def _later() -> ApplicationError:
     """What ends an attempt: the next one, if the tool's rule has one left, comes after a pause."""
+    if not activity.info().is_local:
+        # The server keeps it for the attempts that follow, whatever ends those.
+        activity.heartbeat(_lost() + 1)
     pause = min(5.0 * 2 ** (activity.info().attempt - 1), 3 * LONGEST_PAUSE_SECONDS)
     return ApplicationError(
         "the store does not answer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -52,7 +52,14 @@ class Read(ActivityInboundInterceptor):
         return await self._read(self._request)
 
 
-async def _read(services: Services, *, is_local: bool = True) -> EvidenceRef:
+async def _read(
+    services: Services,
+    *,
+    is_local: bool = True,
+    attempt: int = 1,
+    told: Sequence[int] = (),
+    tells: Callable[[int], None] = print,
+) -> EvidenceRef:
     request = ReadRequest(
         scope="5c0fe" * 6,
         version=3,
@@ -64,9 +71,12 @@ async def _read(services: Services, *, is_local: bool = True) -> EvidenceRef:
     env.info = replace(
         env.info,
         is_local=is_local,
+        attempt=attempt,
+        heartbeat_details=told,
         started_time=datetime.now(UTC),
         start_to_close_timeout=None if is_local else timedelta(seconds=1.5),
     )
+    env.on_heartbeat = tells
     given = ExecuteActivityInput(fn=_read, args=(), executor=None, headers={})
     guarded = FailureGuard().intercept_activity(Read(services, request))
     found: EvidenceRef = await env.run(guarded.execute_activity, given)
@@ -130,13 +140,28 @@ async def test_a_store_that_does_not_answer_is_asked_again(
 async def test_a_store_that_stays_away_ends_the_attempt_in_time(
     hasty: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_local: bool
 ) -> None:
-    """Before anybody else ends it, by a name of ours, with a pause before the next one."""
+    """Before anybody else ends it, by a name of ours, with a pause before the next one.
+
+    A remote one says that it was the store, beside what earlier ones said.
+    """
+    tells: list[int] = []
     monkeypatch.setattr(PATIENCE, 0.5)
     await hasty.pin_rules(BUILTIN_RULES)
     with closing(sqlite3.connect(tmp_path / "triage.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         async with asyncio.timeout(10):
             with pytest.raises(ApplicationError) as caught:
-                await _read(hasty, is_local=is_local)
+                await _read(hasty, is_local=is_local, told=[1], tells=tells.append)
+    assert ([] if is_local else [2]) == tells
     assert ("StorageUnavailable", False) == (caught.value.type, caught.value.non_retryable)
     assert timedelta(seconds=5) == caught.value.next_retry_delay
+
+
+@pytest.mark.parametrize(("attempt", "told", "charged"), [(1, (), 1), (3, (), 3), (4, (2,), 2)])
+async def test_what_the_store_ended_is_no_try_of_the_tool(
+    services: Services, attempt: int, told: Sequence[int], charged: int
+) -> None:
+    """Of the attempts of a remote read those count that its tool ended, and the last one."""
+    await services.pin_rules(BUILTIN_RULES)
+    found = await _read(services, is_local=False, attempt=attempt, told=told)
+    assert charged == found.attempts
