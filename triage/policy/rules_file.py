@@ -11,23 +11,17 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from triage.contracts.approval import Digest
-from triage.contracts.base import MAX_LABEL_CHARS, Contract, Name, NonEmpty
+from triage.contracts.base import MAX_LABEL_CHARS, Contract
 from triage.contracts.canonical import digest_of
 from triage.contracts.logins import folded
-from triage.contracts.options import BudgetLimits, Count, Grounding, Mode, ModelName
+from triage.contracts.options import BudgetLimits
 from triage.contracts.repositories import folded_repository
 from triage.contracts.wording import in_words
 from triage.policy.rules import (
-    BUILTIN_RULES,
-    COMMENT_RIGHTS,
-    MAX_APPROVERS,
-    MAX_SECURITY_TERMS,
-    CommentRight,
     DailyBudget,
     LabelEffect,
     OwnerRule,
@@ -37,8 +31,15 @@ from triage.policy.rules import (
 from triage.policy.rules_findings import RuleFinding as RuleFinding
 from triage.policy.rules_findings import RulesFileError as RulesFileError
 from triage.policy.rules_findings import bounded
-from triage.policy.rules_rest import can_be_judged, path_of, without
-from triage.policy.rules_values import alike, as_json, unseen
+from triage.policy.rules_rest import NO_DOUBT, Doubt, filled, path_of, without
+from triage.policy.rules_shape import (
+    WrittenApprovals,
+    WrittenFile,
+    WrittenOwner,
+    WrittenPolicy,
+    WrittenTopic,
+)
+from triage.policy.rules_values import Path, alike, as_json, unseen
 from triage.policy.security import SECURITY_ROUTE
 from triage.policy.toml_lines import TomlLines
 from triage.policy.toml_text import TomlError, toml_table
@@ -61,10 +62,8 @@ TABLES: Final = frozenset(
 ANY: Final = "*"
 """The key of the owner, or of the topic, that stands for all that are not named."""
 
+ROUTES: Final = ("policy", "routes")
 MAX_FILE_BYTES: Final = 1_048_576
-MAX_LABELS: Final = 1_000
-
-Hours = Annotated[int, Field(ge=1, le=90 * 24)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,59 +72,6 @@ class RulesFile:
 
     rules: Rules
     warnings: tuple[RuleFinding, ...]
-
-
-class _Policy(Contract):
-    name: Name = "rules"
-    routes: Annotated[tuple[Name, ...], Field(min_length=1, max_length=100)] = BUILTIN_RULES.routes
-    mode: Mode = Mode.SUGGEST
-    max_steps: Count = BUILTIN_RULES.max_steps
-    max_model_retries: Count = BUILTIN_RULES.max_model_retries
-    max_corrections: Annotated[int, Field(ge=0, le=1)] = BUILTIN_RULES.max_corrections
-    fallback_models: Annotated[tuple[ModelName, ...], Field(max_length=5)] = ()
-    second_opinion: Digest | None = None
-    grounding: Grounding = Grounding.CITED
-    evidence_retention_days: Annotated[int, Field(ge=1, le=3_650)] | None = None
-    security_terms: Annotated[tuple[Name, ...], Field(max_length=MAX_SECURITY_TERMS)] = ()
-
-
-class _Approvals(Contract):
-    required: Annotated[int, Field(ge=1, le=10)] = 1
-    approvers: Annotated[tuple[Name, ...], Field(max_length=MAX_APPROVERS)] = ()
-    comment_rights: tuple[CommentRight, ...] = COMMENT_RIGHTS
-    window_hours: Hours | None = None
-    reminder_hours: Hours = 24
-    escalation_hours: Hours = 48
-
-
-class _Owner(Contract):
-    owner: Name
-    labels: tuple[Name, ...] = ()
-    evidence_id: Name | None = None
-
-
-class _Topic(Contract):
-    route: Name
-    owner: Name
-    review_required: bool | None = None
-    policy_id: Name | None = None
-    evidence_id: Name | None = None
-
-
-class _File(Contract):
-    policy: _Policy = _Policy()
-    approvals: _Approvals = _Approvals()
-    budget: BudgetLimits = BudgetLimits()
-    daily_budget: DailyBudget = DailyBudget()
-    labels: Annotated[dict[Name, str], Field(max_length=MAX_LABELS)] = Field(default_factory=dict)
-    owners: Annotated[dict[NonEmpty, _Owner], Field(max_length=10_000)] = Field(
-        default_factory=dict
-    )
-    topics: Annotated[dict[NonEmpty, _Topic], Field(max_length=1_000)] = Field(default_factory=dict)
-    repositories: Annotated[dict[Name, Mode], Field(max_length=10_000)] = Field(
-        default_factory=dict
-    )
-    tools: dict[Name, bool] = Field(default_factory=dict)
 
 
 def read_rules(text: str, tools: Collection[str]) -> RulesFile:
@@ -157,8 +103,8 @@ _UNSEEN: Final = ("holds a character that does not show", "take it out")
 _NO_RULES: Final = RuleFinding(0, "the file", "holds no rules", "no rule is as deep, or as large")
 
 
-def _file(table: dict[str, Any]) -> _File:
-    return _File.model_validate_json(as_json(table))
+def _file(table: dict[str, Any]) -> WrittenFile:
+    return WrittenFile.model_validate_json(as_json(table))
 
 
 def _all_that_is_wrong(
@@ -169,21 +115,26 @@ def _all_that_is_wrong(
     strange: set[RuleFinding],
 ) -> RulesFileError:
     """Return the mistakes of shape, and what is wrong and odd beside them."""
-    wrong = [path_of(one["loc"]) for one in error.errors()]
-    if not all(wrong):
-        # It is nested deeper than is read, so nothing of it was looked at.
-        return RulesFileError(_NO_RULES)
-    found = {*strange, *problems.of(error)}
-    try:
-        rest = _file(without(table, wrong))
-    except ValidationError:
+    found, wrong = set(strange), list[Path]()
+    rest: WrittenFile | None = None
+    for mend in (filled, without, without):
+        paths = [path_of(one["loc"]) for one in error.errors()]
+        if not all(paths):
+            # It is nested deeper than is read, so nothing of it was looked at.
+            return RulesFileError(_NO_RULES)
+        found.update(problems.of(error))
+        wrong += paths
+        table = mend(table, paths)
+        try:
+            rest = _file(table)
+            break
+        except ValidationError as left:
+            error = left
+    if rest is None:
         return RulesFileError(*sorted(found))
-    beside = {
-        one
-        for one in _contradictions(rest, problems, tools)
-        if can_be_judged(one.where.partition(".")[0], wrong, TABLES)
-    }
-    return RulesFileError(*sorted({*found, *beside}), warnings=sorted(_oddities(rest, problems)))
+    doubt = Doubt.of(wrong, table, TABLES)
+    found.update(_contradictions(rest, problems, tools, doubt))
+    return RulesFileError(*sorted(found), warnings=sorted(_oddities(rest, problems, doubt)))
 
 
 def _table(text: str) -> dict[str, Any]:
@@ -229,19 +180,19 @@ class _Problems:
 
 
 _MODELS: Final[dict[str | int, type[Contract]]] = {
-    "policy": _Policy,
-    "approvals": _Approvals,
+    "policy": WrittenPolicy,
+    "approvals": WrittenApprovals,
     "budget": BudgetLimits,
     "daily_budget": DailyBudget,
-    "owners": _Owner,
-    "topics": _Topic,
+    "owners": WrittenOwner,
+    "topics": WrittenTopic,
 }
 _NAMED_BY: Final = {"owners": "PATH"}
 
 
 def written_keys() -> Iterator[str]:
     """Yield each key that a file may hold, such as ``policy.mode`` and ``owners.PATH.owner``."""
-    for table, field in _File.model_fields.items():
+    for table, field in WrittenFile.model_fields.items():
         inside = "" if isinstance(field.default, Contract) else f".{_NAMED_BY.get(table, 'NAME')}"
         keys = [f".{key}" for key in _known_keys(table)] or [""]
         yield from (f"{table}{inside}{key}" for key in keys)
@@ -258,14 +209,15 @@ def _shown(part: str | int) -> str:
 
 
 def _contradictions(
-    file: _File, problems: _Problems, tools: Collection[str]
+    file: WrittenFile, problems: _Problems, tools: Collection[str], doubt: Doubt = NO_DOUBT
 ) -> Iterator[RuleFinding]:
-    """Yield what no set of rules may say."""
-    if SECURITY_ROUTE not in file.policy.routes:
+    """Yield what no set of rules may say, as far as what was meant is not in doubt."""
+    if SECURITY_ROUTE not in file.policy.routes and not doubt.about(ROUTES):
         hint = f"add {SECURITY_ROUTE}: security reports always have a place to go"
-        yield problems.at(("policy", "routes"), f"lacks {SECURITY_ROUTE}", hint)
+        yield problems.at(ROUTES, f"lacks {SECURITY_ROUTE}", hint)
     yield from _bad_labels(file, problems)
-    yield from _bad_entries(file, problems)
+    yield from _bad_owners(file, problems, doubt)
+    yield from _bad_topics(file, problems, doubt)
     for name, first in alike(file.repositories, folded_repository):
         message = f"is the repository {_shown(first)} in other letters"
         yield problems.at(("repositories", name), message, "keep one")
@@ -274,37 +226,47 @@ def _contradictions(
             yield problems.at(
                 ("tools", name), "is no tool", f"known are {', '.join(sorted(tools))}"
             )
-    yield from _bad_approvers(file.approvals, problems)
+    yield from _bad_approvers(file.approvals, problems, doubt)
 
 
-def _bad_approvers(approvals: _Approvals, problems: _Problems) -> Iterator[RuleFinding]:
+def _bad_approvers(
+    approvals: WrittenApprovals, problems: _Problems, doubt: Doubt
+) -> Iterator[RuleFinding]:
     """Yield whoever would count as two people, and a number that they cannot reach."""
-    path = ("approvals", "approvers")
+    path, required = ("approvals", "approvers"), ("approvals", "required")
+    if doubt.about(path):
+        return
     for name, first in alike(approvals.approvers, folded):
         message = f"names {_shown(first)} again as {_shown(name)}"
         yield problems.at(path, message, "one person counts once: keep one")
     if not all(map(folded, approvals.approvers)):
         yield problems.at(path, "names nobody", "write a login")
-    if 0 < len(approvals.approvers) < approvals.required:
+    if 0 < len(approvals.approvers) < approvals.required and not doubt.about(required):
         hint = "name more approvers or require fewer"
-        yield problems.at(("approvals", "required"), "is more than there are approvers", hint)
+        yield problems.at(required, "is more than there are approvers", hint)
 
 
-def _bad_entries(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
-    """Yield owners and topics that name what does not exist or may not be proposed."""
+def _bad_owners(file: WrittenFile, problems: _Problems, doubt: Doubt) -> Iterator[RuleFinding]:
+    """Yield owners that name a label which does not exist or may not be proposed."""
     for path, owner in file.owners.items():
         for label in owner.labels:
-            if _effect(file.labels.get(label)) is not LabelEffect.DESCRIPTIVE:
+            is_known = _effect(file.labels.get(label)) is LabelEffect.DESCRIPTIVE
+            if not is_known and not doubt.about(("labels", label)):
                 hint = f'list it under [labels] as "{LabelEffect.DESCRIPTIVE}", or take it out here'
                 message = f"names the label {_shown(label)}, which may not be proposed"
                 yield problems.at(("owners", path, "labels"), message, hint)
+
+
+def _bad_topics(file: WrittenFile, problems: _Problems, doubt: Doubt) -> Iterator[RuleFinding]:
+    """Yield topics that name a route which does not exist."""
     for name, topic in file.topics.items():
-        if topic.route not in file.policy.routes:
+        path = ("topics", name, "route")
+        if topic.route not in file.policy.routes and not doubt.about(ROUTES, path):
             hint = f"known are {', '.join(file.policy.routes)}"
-            yield problems.at(("topics", name, "route"), "is no route of [policy]", hint)
+            yield problems.at(path, "is no route of [policy]", hint)
 
 
-def _bad_labels(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
+def _bad_labels(file: WrittenFile, problems: _Problems) -> Iterator[RuleFinding]:
     for label in file.labels:
         if len(label) > MAX_LABEL_CHARS:
             message = f"has more than {MAX_LABEL_CHARS} characters"
@@ -314,7 +276,9 @@ def _bad_labels(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
         yield problems.at(("labels", label), message, "trackers take them for one: keep one")
 
 
-def _oddities(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
+def _oddities(
+    file: WrittenFile, problems: _Problems, doubt: Doubt = NO_DOUBT
+) -> Iterator[RuleFinding]:
     """Yield what is permitted and may not be meant."""
     for label, effect in file.labels.items():
         if effect not in set(LabelEffect):
@@ -323,13 +287,16 @@ def _oddities(file: _File, problems: _Problems) -> Iterator[RuleFinding]:
                 ("labels", label), "has an unknown effect and counts as control", f"write {known}"
             )
     hours = file.approvals
-    window = hours.window_hours
-    if not hours.reminder_hours < hours.escalation_hours:
-        hint = "escalate after the reminder"
-        yield problems.at(("approvals", "escalation_hours"), "is not after the reminder", hint)
-    if window is not None and window <= hours.reminder_hours:
+    reminder, escalation, window = (
+        ("approvals", f"{name}_hours") for name in ("reminder", "escalation", "window")
+    )
+    is_late = not hours.reminder_hours < hours.escalation_hours
+    if is_late and not doubt.about(reminder, escalation):
+        yield problems.at(escalation, "is not after the reminder", "escalate after the reminder")
+    is_short = hours.window_hours is not None and hours.window_hours <= hours.reminder_hours
+    if is_short and not doubt.about(reminder, window):
         hint = "the wait ends before anybody is reminded"
-        yield problems.at(("approvals", "window_hours"), "is not after the reminder", hint)
+        yield problems.at(window, "is not after the reminder", hint)
 
 
 def _effect(written: str | None) -> LabelEffect:
@@ -338,17 +305,17 @@ def _effect(written: str | None) -> LabelEffect:
     return known.get(written or "", LabelEffect.CONTROL)
 
 
-def _rules(file: _File) -> Rules:
+def _rules(file: WrittenFile) -> Rules:
     policy, approvals = file.policy, file.approvals
     hours = approvals.window_hours
     return Rules(
-        **policy.model_dump(include=set(_Policy.model_fields)),
+        **policy.model_dump(include=set(WrittenPolicy.model_fields)),
         labels={name: _effect(effect) for name, effect in file.labels.items()},
         owners={path: _owner(path, o) for path, o in file.owners.items() if path != ANY},
-        default_owner=_owner(ANY, file.owners.get(ANY, _Owner(owner="triage-team"))),
+        default_owner=_owner(ANY, file.owners.get(ANY, WrittenOwner(owner="triage-team"))),
         topics={name: _topic(name, t) for name, t in file.topics.items() if name != ANY},
         default_topic=_topic(
-            ANY, file.topics.get(ANY, _Topic(route=SECURITY_ROUTE, owner="triage-team"))
+            ANY, file.topics.get(ANY, WrittenTopic(route=SECURITY_ROUTE, owner="triage-team"))
         ),
         reminder_seconds=approvals.reminder_hours * 3600,
         escalation_seconds=approvals.escalation_hours * 3600,
@@ -363,7 +330,7 @@ def _rules(file: _File) -> Rules:
     )
 
 
-def _owner(path: str, given: _Owner) -> OwnerRule:
+def _owner(path: str, given: WrittenOwner) -> OwnerRule:
     return OwnerRule(
         owner=given.owner,
         allowed_labels=given.labels,
@@ -371,7 +338,7 @@ def _owner(path: str, given: _Owner) -> OwnerRule:
     )
 
 
-def _topic(name: str, given: _Topic) -> TopicRule:
+def _topic(name: str, given: WrittenTopic) -> TopicRule:
     return TopicRule(
         route=given.route,
         owner=given.owner,

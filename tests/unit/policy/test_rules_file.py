@@ -299,41 +299,6 @@ def test_a_usable_file_is_read_in_one_go_too(monkeypatch: pytest.MonkeyPatch) ->
     assert (1, MAX_FINDINGS + 1) == (looked.call_count, len(file.warnings))
 
 
-def test_mistakes_of_all_kinds_are_named_at_once() -> None:
-    """What is missing, of the wrong shape, or at odds with the rest: none hides another."""
-    text = (
-        '[policy]\nroutes = ["bug"]\nmode = "x"\n[labels]\nbug = "descriptive"\nci = "magic"\n'
-        '[owners."a"]\nlabels = ["bug"]\n[owners."b"]\nowner = "o"\nlabels = ["ci"]\n'
-        "[tools]\nrun_shell = true\n"
-    )
-    with pytest.raises(RulesFileError) as error:
-        _read(text)
-    assert [
-        "policy.routes",
-        "policy.mode",
-        "owners.a.owner",
-        "owners.b.labels",
-        "tools.run_shell",
-    ] == [one.where for one in error.value.findings]
-    assert ["labels.ci"] == [one.where for one in error.value.warnings]
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('[lables]\nbug = "descriptive"\n[owners."b"]\nowner = "o"\nlabels = ["bug"]\n', "lables"),
-        ('[labels]\nbug = 1\n[owners."b"]\nowner = "o"\nlabels = ["bug"]\n', "labels.bug"),
-        ('[policy]\nroutes = 1\n[topics.x]\nroute = "vip"\nowner = "o"\n', "policy.routes"),
-    ],
-    ids=("an unknown table", "a label", "the routes"),
-)
-def test_a_mistake_makes_no_others(text: str, found: str) -> None:
-    """What is wrong only because something else is unreadable is not called wrong."""
-    with pytest.raises(RulesFileError) as error:
-        _read(text)
-    assert [found] == [one.where for one in error.value.findings]
-
-
 WARNED = {
     "escalation": ("reminder_hours = 48\n", "line 1: approvals.escalation_hours: is not after"),
     "window": ("window_hours = 20\n", "line 2: approvals.window_hours: is not after the reminder"),
