@@ -46,3 +46,12 @@ def test_a_list_that_is_cut_says_no_more_than_that(
     listing.list_runs(pending_only=False, limit=2, format_=Format.JSON)
     expected = "only the first 2 are shown; --limit shows more, if there are more\n"
     assert expected == capsys.readouterr().err
+
+
+def test_approvals_that_can_never_be_enough_are_told_under_the_table() -> None:
+    """With the run's id and the reason; of a run that can be approved nothing is said."""
+    row: listing.Row = {"workflow_id": "issue-1", "too_few_may_approve": True, "may_approve": []}
+    told = " ".join(listing.warnings_of(row, pending_view(approvals_required=2)))
+    assert told.startswith("warning: issue-1: 2 have to approve this, and nobody may")
+    assert [] == [*listing.warnings_of({**row, "too_few_may_approve": False}, pending_view())]
+    assert [] == [*listing.warnings_of(row, None)]

@@ -116,6 +116,7 @@ def test_list_shows_runs_and_who_waits(stack: Stack, request_file: Path) -> None
         *(row["pending"][name] for name in ("operation_id", "version")),
         row["unasked"],
     )
+    assert (False, None) == (row["too_few_may_approve"], row["may_approve"])
     [line] = [line for line in table.out.splitlines() if waiting in line]
     cells = re.split(r"\s{2,}", line)
     assert ["op-6", "6", '"bug", "component:api"'] == cells[3:6]

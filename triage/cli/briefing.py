@@ -6,7 +6,7 @@ cannot be shown here is never left out: a `Gone` stands in its place and says wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from pydantic import JsonValue
@@ -70,6 +70,18 @@ class ShownIssue:
     is_covered: bool
 
 
+def too_few(
+    approvers: Sequence[str], authors: Iterable[str], required: int
+) -> tuple[str, ...] | None:
+    """Return who of those that the rules name may approve, where they are fewer than have to.
+
+    None where there may be enough: rules that name nobody let anybody decide.
+    """
+    barred = set(map(folded, authors))
+    may = tuple(name for name in approvers if folded(name) not in barred)
+    return may if approvers and len(may) < required else None
+
+
 @dataclass(frozen=True, slots=True)
 class Briefing:
     """All that is shown of one pending operation.
@@ -93,11 +105,10 @@ class Briefing:
     @property
     def too_few(self) -> tuple[str, ...] | None:
         """Who may approve, where they are fewer than have to; None where there may be enough."""
-        if not self.approvers or not isinstance(self.issue, ShownIssue):
+        if not isinstance(self.issue, ShownIssue):
             return None
-        author = folded(self.issue.issue.author)
-        may = tuple(name for name in self.approvers if folded(name) != author)
-        return may if len(may) < self.pending.approvals_required else None
+        authors = (self.issue.issue.author,)
+        return too_few(self.approvers, authors, self.pending.approvals_required)
 
     def is_cited(self, evidence_id: str) -> bool:
         """Whether the model rests its answer on this piece of evidence."""

@@ -124,14 +124,14 @@ def warning_lines(briefing: Briefing) -> Iterator[str]:
     if briefing.other_request:
         yield "warning: the model was given another text than the issue's, see above"
     if (may := briefing.too_few) is not None:
-        yield from _wrapped(f"warning: {_never_enough(may, briefing.pending.approvals_required)}")
+        yield from _wrapped(f"warning: {never_enough(may, briefing.pending.approvals_required)}")
     if isinstance(stops, Gone):
         yield from _wrapped(f"warning: whether writes are stopped cannot be seen here: {stops.why}")
     else:
         yield from (line for stop in stops for line in _wrapped(f"warning: {stop_sentence(stop)}"))
 
 
-def _never_enough(may: Sequence[str], required: int) -> str:
+def never_enough(may: Sequence[str], required: int) -> str:
     """Say that whoever may approve cannot be enough, whatever they decide."""
     who = f"only {', '.join(map(exact, may))}" if may else "nobody"
     return (

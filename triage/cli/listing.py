@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -9,12 +10,13 @@ from pydantic import JsonValue
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError, RPCStatusCode
 
+from triage.cli.briefing_lines import never_enough
 from triage.cli.clients import ANSWER_SECONDS, RPC_TIMEOUT, bounded, connect
 from triage.cli.errors import UnreachableError
-from triage.cli.output import Format, put_json, put_table, say
-from triage.cli.pending import ALL_SECONDS, Waiting, pending_of
+from triage.cli.output import Format, columns, put_json, put_table, say
+from triage.cli.pending import ALL_SECONDS, VAIN_SECONDS, Waiting, pending_of, vain_of
 from triage.cli.running import run
-from triage.cli.text import exact, quoted
+from triage.cli.text import exact, quoted, wrap
 from triage.cli.times import told, until
 from triage.contracts import names
 from triage.contracts.search_attributes import (
@@ -36,7 +38,7 @@ PENDING_HEADERS: Final = (
     *("OPERATION", "VERSION", "ADDS", "TARGET", "EXPIRES", "STARTED"),
 )
 NOTHING: Final = "nothing any more"
-LIST_SECONDS: Final = ANSWER_SECONDS + ALL_SECONDS
+LIST_SECONDS: Final = ANSWER_SECONDS + ALL_SECONDS + VAIN_SECONDS
 
 Row = dict[str, JsonValue]
 
@@ -50,6 +52,8 @@ def list_runs(*, pending_only: bool, limit: int, format_: Format) -> None:
     elif rows and pending_only:
         cells = zip(rows, waiting, strict=True)
         put_table(PENDING_HEADERS, [_pending_cells(row, one) for row, one in cells])
+        for row, one in zip(rows, waiting, strict=True):
+            say(*warnings_of(row, one))
     elif rows:
         put_table(HEADERS, [_cells(row) for row in rows])
     else:
@@ -63,8 +67,16 @@ async def _rows(limit: int, *, pending_only: bool) -> tuple[list[Row], list[Wait
     async with bounded(LIST_SECONDS):
         client, _ = await connect()
         found = await _found(client, PENDING if pending_only else ALL, limit)
-        waiting = await pending_of(client, found) if pending_only else []
-    return [row_of(execution) for execution in found], waiting
+        rows = [row_of(execution) for execution in found]
+        if not pending_only:
+            return rows, []
+        waiting = await pending_of(client, found)
+        for row, may in zip(rows, await vain_of(client, found, waiting), strict=True):
+            row |= {
+                "too_few_may_approve": may is not None,
+                "may_approve": [*may] if may is not None else None,
+            }
+    return rows, waiting
 
 
 async def _found(client: Client, query: str, limit: int) -> list[WorkflowExecution]:
@@ -103,6 +115,15 @@ def waiting_json(waiting: Waiting) -> Row:
     if isinstance(waiting, PendingView):
         return {"pending": waiting.model_dump(mode="json"), "unasked": None}
     return {"pending": None, "unasked": waiting}
+
+
+def warnings_of(row: Row, waiting: Waiting) -> Iterator[str]:
+    """Say of a run that no approvals can be enough, if so."""
+    may = row.get("may_approve")
+    if isinstance(waiting, PendingView) and row.get("too_few_may_approve"):
+        who = [*map(str, may)] if isinstance(may, list) else []
+        why = never_enough(who, waiting.approvals_required)
+        yield from wrap(f"warning: {row['workflow_id']}: {why}", columns())
 
 
 def _status(row: Row) -> str:

@@ -15,7 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
-from triage.cli.clients import ask, has_worker
+from triage.cli.briefing_trust import who_may_in_vain
+from triage.cli.clients import RPC_TIMEOUT, Run, ask, has_worker
 from triage.cli.errors import CliError
 from triage.contracts import names
 from triage.contracts.state import PendingView
@@ -24,6 +25,8 @@ MAX_ASKED: Final = 50
 AT_ONCE: Final = 8
 PATIENCE_SECONDS: Final = 3.0
 ALL_SECONDS: Final = 7.0
+VAIN_SECONDS: Final = 3.0
+"""For what is a warning only."""
 
 NOT_ASKED: Final = f"not asked: only the latest {MAX_ASKED} are"
 NO_WORKER: Final = "cannot be asked: no worker"
@@ -32,6 +35,8 @@ ANOTHER_VERSION: Final = "cannot be asked: its worker is another version"
 
 Waiting = PendingView | str | None
 """What a run waits for; None if for nothing any more; or why nobody knows."""
+InVain = tuple[str, ...] | None
+"""Who may approve, where they are fewer than have to; None where there may be enough."""
 
 _PENDING: Final = TypeAdapter(PendingView | None)
 
@@ -49,6 +54,32 @@ async def pending_of(client: Client, executions: Sequence[WorkflowExecution]) ->
     answers = await asyncio.gather(*asking, return_exceptions=True)
     found = [NO_ANSWER if isinstance(one, BaseException) else one for one in answers]
     return [*found, *(NOT_ASKED for _ in executions[MAX_ASKED:])]
+
+
+async def vain_of(
+    client: Client, executions: Sequence[WorkflowExecution], waiting: Sequence[Waiting]
+) -> list[InVain]:
+    """Return who may approve, for each run that cannot be approved by as many as have to.
+
+    Where that cannot be read in time, nothing is said of a run.
+    """
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def look(execution: WorkflowExecution, pending: Waiting) -> InVain:
+        if not isinstance(pending, PendingView):
+            return None
+        handle = client.get_workflow_handle(execution.id, run_id=execution.run_id)
+        async with turns:
+            found = Run(handle, await handle.describe(rpc_timeout=RPC_TIMEOUT))
+            return await who_may_in_vain(client, found, pending.approvals_required)
+
+    looking = [asyncio.create_task(look(*one)) for one in zip(executions, waiting, strict=True)]
+    if looking:
+        await asyncio.wait(looking, timeout=VAIN_SECONDS)
+    for task in looking:
+        task.cancel()
+    answers = await asyncio.gather(*looking, return_exceptions=True)
+    return [None if isinstance(one, BaseException) else one for one in answers]
 
 
 async def _polled(client: Client, queues: set[str]) -> Mapping[str, bool]:
