@@ -16,6 +16,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.guard import clock_stopped
+from triage.converter import decode_raw
 from triage.storage.errors import StorageUnavailable
 
 Answer = TypeVar("Answer")
@@ -73,7 +74,7 @@ def own_tries() -> int:
 def _lost() -> int:
     """Return how many attempts before this one the store has ended."""
     told = activity.info().heartbeat_details
-    return told[0] if told and isinstance(told[0], int) else 0
+    return decode_raw(told[0], int) if told else 0
 
 
 def _later() -> ApplicationError:

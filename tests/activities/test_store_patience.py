@@ -24,6 +24,7 @@ from tests.clock import ahead
 from tests.still_store import HastyStore
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER
 from triage.contracts.payloads import EvidenceRef, ReadRequest
+from triage.converter import data_converter
 from triage.policy.rules import BUILTIN_RULES
 from triage.storage.evidence import EvidenceStore
 
@@ -72,7 +73,7 @@ async def _read(
         env.info,
         is_local=is_local,
         attempt=attempt,
-        heartbeat_details=told,
+        heartbeat_details=await data_converter.decode(await data_converter.encode(told)),
         started_time=datetime.now(UTC),
         start_to_close_timeout=None if is_local else timedelta(seconds=1.5),
     )
