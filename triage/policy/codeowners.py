@@ -14,7 +14,7 @@ from typing import Final
 
 from triage.contracts.base import MAX_PATH_CHARS, ContractError
 from triage.policy.codeowners_findings import Code, Diagnostic, finding
-from triage.policy.codeowners_lines import Line, is_blank, read_line, same_owner
+from triage.policy.codeowners_lines import Line, is_blank, read_line
 from triage.policy.codeowners_tree import PatternTree, TooCostlyError, Work
 
 FILE_NAME: Final = "CODEOWNERS"
@@ -73,10 +73,6 @@ class Ownership:
     line: int | None = None
     pattern: str | None = None
     reason: UnknownReason | None = None
-
-    def is_owned_by(self, name: str) -> bool:
-        """Tell whether `name`, with or without its @, is one of the owners, in any case."""
-        return any(same_owner(name, owner) for owner in self.owners)
 
     def locator(self, revision: str) -> str:
         """Return where this stands, such as ``CODEOWNERS@<sha>#L12``: what evidence names."""

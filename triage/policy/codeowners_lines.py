@@ -82,16 +82,6 @@ def is_owner(text: str) -> bool:
     return bool(_ACCOUNT.fullmatch(text) or _EMAIL.fullmatch(text))
 
 
-def same_owner(one: str, other: str) -> bool:
-    """Tell whether two texts name one owner: case and a leading @ do not count.
-
-    Only ASCII letters have a case here. Unicode would fold a Kelvin sign into a k, and so make a
-    stranger out of someone.
-    """
-    texts = [text.removeprefix("@") for text in (one, other)]
-    return all(text.isascii() for text in texts) and texts[0].lower() == texts[1].lower()
-
-
 def _problem(text: str, pattern: str) -> Code | None:
     """Return what makes a line unreadable, if something does."""
     if "\0" in text or "\r" in text:

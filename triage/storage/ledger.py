@@ -24,14 +24,13 @@ from triage.storage.approvers import use_approvals
 from triage.storage.claims import RefusedError, claim
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
-from triage.storage.judgement import lease_end, quiet_for_seconds, redispatch
+from triage.storage.judgement import lease_end, quiet_for_seconds
 from triage.storage.ledger_rows import flag, locked, move, read_one, to_record, unreadable_named
 from triage.storage.operations import (
     MoveCode,
     Moved,
     OperationRecord,
     OperationRow,
-    Redispatch,
     Refused,
     Reservation,
     Timings,
@@ -213,15 +212,6 @@ class Ledger:
             return await _go(connection, record, _S.RECONCILED_ABSENT, now, values)
 
         return await self._step("reconcile", operation_key, epoch, act)
-
-    async def redispatchable(self, operation_key: str) -> Redispatch:
-        """Say whether `reserve` would let this write be sent again now."""
-        async with self._store.read() as connection:
-            now = await self._store.now(connection)
-            record = await _find(connection, operation_key)
-        if record is None:
-            return Redispatch(allowed=False)
-        return redispatch(record, now, self.timings)
 
     async def release(
         self, operation_key: str, epoch: int, *, retry_after_seconds: float, reason: str = ""

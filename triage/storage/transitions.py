@@ -65,8 +65,3 @@ IN_DOUBT: Final = frozenset({_S.DISPATCHED, _S.UNKNOWN, _S.RECONCILED_ABSENT, _S
 def may_move(source: OperationState, target: OperationState) -> bool:
     """Whether a write in `source` may be moved to `target`."""
     return target in MOVES[source]
-
-
-def sources_of(target: OperationState) -> frozenset[OperationState]:
-    """The states from which a write may be moved to `target`."""
-    return frozenset(source for source, targets in MOVES.items() if target in targets)

@@ -17,7 +17,7 @@ from triage.policy.codeowners import (
     parse_codeowners,
 )
 from triage.policy.codeowners_findings import Code, Severity
-from triage.policy.codeowners_lines import same_owner
+from triage.trackers.abilities import FetchedOwners
 
 OWNED, UNOWNED, UNKNOWN = OwnershipStatus
 
@@ -197,19 +197,22 @@ def test_kind_16_the_limit() -> None:
     assert [OWNED, UNKNOWN] == found
 
 
-@pytest.mark.parametrize(
-    ("name", "is_owner"),
-    [("usirin", True), ("@USIRIN", True), ("us\u0131rin", False), ("@usirin-", False), ("", False)],
-)
-def test_kind_18_logins_are_compared_without_case(name: str, is_owner: bool) -> None:
-    """`@UsIrIn` is shown as written and is usirin; a look-alike letter is somebody else."""
-    answer = _owners("* @UsIrIn\n").lookup("x")
-    assert (("@UsIrIn",), is_owner) == (answer.owners, answer.is_owned_by(name))
+@pytest.mark.parametrize(("name", "is_lost"), [("@UsIrIn", True), ("@usirin-", False)])
+def test_kind_18_logins_are_compared_without_case(name: str, is_lost: bool) -> None:
+    """`@UsIrIn` is shown as written, and is the `@usirin` whom the tracker does not know."""
+    owners = _owners(f"* {name}\n")
+    unresolved = frozenset({(1, "@usirin")})
+    fetched = FetchedOwners(owners=owners, path="CODEOWNERS", sha="1", unresolved=unresolved)
+    assert (name,) == owners.lookup("x").owners
+    assert is_lost == fetched.is_unresolved(1, name)
 
 
-def test_kind_18_letters_that_fold_into_others() -> None:
-    """A Kelvin sign is no k, although Unicode folds it into one."""
-    assert [True, False] == [same_owner("@Org/Kim", name) for name in ("org/kim", "org/\u212aim")]
+@pytest.mark.parametrize("owner", ["@Org/\u212aim", "@us\u0131rin"])
+def test_kind_18_letters_that_fold_into_others(owner: str) -> None:
+    """A Kelvin sign is no k, although Unicode folds it into one: such a name is no owner's."""
+    read = _owners(f"* {owner}\n")
+    assert UNOWNED is read.lookup("x").status
+    assert [Code.INVALID_OWNER] == [found.code for found in read.diagnostics]
 
 
 def test_kind_19_the_answer_names_the_rule_that_matched() -> None:

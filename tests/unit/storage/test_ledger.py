@@ -24,7 +24,7 @@ from triage.storage.operations import (
     InDoubt,
     MoveCode,
     Moved,
-    Redispatch,
+    Reserved,
     Settled,
 )
 from triage.storage.transitions import OperationState
@@ -134,7 +134,6 @@ async def test_nothing_moves_that_does_not_exist(ledger: Ledger) -> None:
     assert missing == await ledger.dispatch(KEY, 1)
     assert missing == await ledger.still_holds(KEY, 1)
     assert missing == await ledger.attention(KEY, "lost", "operations")
-    assert Redispatch(allowed=False) == await ledger.redispatchable(KEY)
     assert await ledger.get(KEY) is None
 
 
@@ -183,7 +182,6 @@ async def test_an_absence_inside_the_quiet_period_proves_nothing(ledger: Ledger)
     early = await ledger.reconcile(KEY, epoch, present=False)
     assert (MoveCode.TOO_EARLY, S.UNKNOWN, False) == (early.code, early.state, bool(early))
     assert 0 < early.retry_after_seconds <= 120
-    assert not await ledger.redispatchable(KEY)
     assert isinstance(await claim(ledger, operation()), InDoubt)
 
 
@@ -207,10 +205,9 @@ async def test_an_absent_write_is_sent_again_only_so_often(store: Store) -> None
         await ledger.mark_unknown(KEY, epoch)
         await shift(store, "dispatched_at", timedelta(seconds=-121))
         assert await ledger.reconcile(KEY, epoch, present=False)
-        allowed = bool(await ledger.redispatchable(KEY))
         answer = await claim(ledger, operation())
-        assert allowed is (expected_epoch == 2)
-        if allowed:
+        assert isinstance(answer, Reserved) is (expected_epoch == 2)
+        if isinstance(answer, Reserved):
             epoch = reserved(answer).epoch
             assert expected_epoch == epoch
             assert await ledger.dispatch(KEY, epoch)
