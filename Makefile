@@ -52,7 +52,7 @@ bench-quick: $(STAMP) ## the same for a triage, an approved write, replay and co
 	@$(BIN)/python -m benchmarks --quick $(BENCH_ARGS)
 
 bench-peers: $(PEERS_STAMP) ## the same triage by other frameworks on Temporal, in a venv of their own: 50 MB to get
-	@$(PEERS)/bin/python -m benchmarks --arms W \
+	@$(PEERS)/bin/python -m benchmarks --arms W,W-API \
 	  $(foreach peer,pydantic_ai openai_agents langgraph,--peer benchmarks.peers.$(peer):opened) $(BENCH_ARGS)
 
 attack: $(STAMP) ## every attack input with a model that obeys it, on both trackers; ATTACK_ARGS="--model openai:NAME"

@@ -14,7 +14,7 @@ from benchmarks.arms import FLOOR_AGAIN, Arm, FloorArm, ProductArm
 from benchmarks.cold_start import measure_cold_starts
 from benchmarks.measure import measure
 from benchmarks.peers.loading import find_peer
-from benchmarks.plan import A, Plan, Shape, W, long_run
+from benchmarks.plan import W_API, A, Plan, Shape, W, long_run
 from benchmarks.replay import measure_replay
 from benchmarks.results import Results, environment
 from benchmarks.stacks import floor_stack, product_stack
@@ -60,7 +60,7 @@ async def _on_running(arms: Sequence[Arm], plan: Plan, results: Results, folder:
 
 
 def _shapes(plan: Plan) -> list[Shape]:
-    shapes = [shape for shape in (W, A) if shape.name in plan.arms]
+    shapes = [shape for shape in (W, A, W_API) if shape.name in plan.arms]
     return shapes + [long_run(steps) for steps in plan.steps if "steps" in plan.arms]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-ARMS: Final = ("W", "A", "steps", "waiting", "replay", "embedded", "cold")
+ARMS: Final = ("W", "A", "W-API", "steps", "waiting", "replay", "embedded", "cold")
 _PEER_HELP: Final = "another arm, see arms.py; `make bench-peers` has some"
 QUICK_ARMS: Final = ("W", "A", "replay", "cold")
 
@@ -37,6 +37,8 @@ class Shape:
 
 W: Final = Shape(name="W")
 A: Final = Shape(name="A", waits=True)
+W_API: Final = Shape(name="W-API", recorded=True)
+"""W as a model behind an API has it: each question is an ordinary activity, here of a script."""
 
 
 def long_run(steps: int) -> Shape:

@@ -36,7 +36,7 @@ class ReplayFailed(Exception):  # noqa: N818 - names what was found
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Events a second of CPU time, window by window.
+    """Something a second, window by window; of a replay, of CPU time.
 
     Attributes:
         windows: by arm.
@@ -54,7 +54,15 @@ class Speed:
         return counts(self.spread(FLOOR_AGAIN))
 
 
-async def measure_replay(arms: Sequence[Arm], windows: int, *, sandbox: bool) -> Speed:
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How fast W is replayed: by events, and by whole histories, for they differ in length."""
+
+    events: Speed
+    histories: Speed
+
+
+async def measure_replay(arms: Sequence[Arm], windows: int, *, sandbox: bool) -> Replay:
     """Record histories of W, then replay them in this process, each arm's in turn.
 
     CPU time of this process is what is counted, so it does not matter that the arms take turns.
@@ -66,18 +74,20 @@ async def measure_replay(arms: Sequence[Arm], windows: int, *, sandbox: bool) ->
     floor = _replayer([Floor], DataConverter.default, SandboxedWorkflowRunner(), runtime)
     replayers = {FLOOR: floor, FLOOR_AGAIN: floor, PRODUCT: product}
     order = [name for name in histories if name in replayers]
+    lengths = {name: len(found[0].events) for name, found in histories.items()}
     speeds: dict[str, list[float]] = {name: [] for name in order}
     for window in range(windows + 1):
-        spent, events = Counter[str](), Counter[str]()
+        spent = Counter[str]()
         for _ in range(ROUNDS):
             order.append(order.pop(0))
             for name in order:
                 spent[name] += await _replay(replayers[name], histories[name])
-                events[name] += sum(len(history.events) for history in histories[name])
         if window > 0:
             for name, found in speeds.items():
-                found.append(1e9 * events[name] / spent[name])
-    return Speed({name: tuple(found) for name, found in speeds.items()})
+                found.append(1e9 * ROUNDS * HISTORIES / spent[name])
+    by_events = {n: tuple(lengths[n] * each for each in found) for n, found in speeds.items()}
+    by_histories = {name: tuple(found) for name, found in speeds.items()}
+    return Replay(Speed(by_events), Speed(by_histories))
 
 
 def _replayer(

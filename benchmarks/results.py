@@ -15,7 +15,7 @@ from benchmarks.cold_start import ColdStart
 from benchmarks.measure import TOTAL, Measurement
 from benchmarks.peers.loading import peer_versions
 from benchmarks.plan import Plan
-from benchmarks.replay import Speed
+from benchmarks.replay import Replay, Speed
 from benchmarks.stats import Spread, counts
 from benchmarks.waiting import Wait
 from triage.embedded import temporal_program
@@ -27,7 +27,7 @@ class Results:
 
     environment: dict[str, str]
     measurements: list[Measurement] = field(default_factory=list)
-    replay: Speed | None = None
+    replay: Replay | None = None
     embedded: Speed | None = None
     waits: list[Wait] = field(default_factory=list)
     cold_starts: list[ColdStart] = field(default_factory=list)
@@ -35,7 +35,8 @@ class Results:
     def speeds(self) -> Iterator[tuple[str, Speed]]:
         """Yield what was measured in something a second."""
         if self.replay:
-            yield "replay of W: events a second of CPU time", self.replay
+            yield "replay of W: events a second of CPU time", self.replay.events
+            yield "replay of W: histories a second of CPU time", self.replay.histories
         if self.embedded:
             yield "embedded profile: runs of W a second, each arm alone", self.embedded
 

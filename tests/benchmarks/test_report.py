@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT
 from benchmarks.measure import TOTAL, Counted, Measurement, Window
-from benchmarks.replay import Speed
+from benchmarks.replay import Replay, Speed
 from benchmarks.report import as_text
 from benchmarks.results import Results
 from benchmarks.waiting import Held, Wait
@@ -79,7 +79,8 @@ def test_an_unfair_measurement_says_that_it_does_not_count(again: float) -> None
 def test_an_unfair_replay_does_not_count_either() -> None:
     """What is measured in something a second is held to the same bounds."""
     speed = Speed({FLOOR: (100.0,), FLOOR_AGAIN: (80.0,), PRODUCT: (70.0,)})
-    results = Results({}, [a_measurement(a_window())], replay=speed)
+    replay = Replay(speed, speed)
+    results = Results({}, [a_measurement(a_window())], replay=replay)
     assert not results.counts
     assert "0.70 (0.70..0.70)" in as_text(results)
 
