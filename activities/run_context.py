@@ -81,7 +81,7 @@ class RunContextActivities:
             local_model=all(map(asks_nobody, models)),
         )
         # What is not set is not written, and reads as its default.
-        context = context.as_if_not_given(_usual(context))
+        context.model_fields_set.difference_update(_usual(context))
         if opinion is not None or any(map(asks_where, models)):
             await self._note_for_models(request, context, rules)
         return marked(_with_what_is_unusual(context, request, inherited, ids), request, rules)

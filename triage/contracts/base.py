@@ -6,9 +6,7 @@ Every model that crosses a process, a queue or a file derives from `Contract`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 from pydantic import (
     BaseModel,
@@ -21,7 +19,6 @@ from pydantic import (
 )
 
 from triage.contracts.field_names import meant, shown_name
-from triage.contracts.given import given
 from triage.contracts.wording import in_words
 
 MAX_REQUEST_ID_CHARS = 256
@@ -47,26 +44,6 @@ class Contract(BaseModel):
     """A frozen record that accepts exactly its own fields, each of exactly its own type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    def model_post_init(self, _context: Any, /) -> None:  # noqa: ANN401 - as pydantic has it
-        """Take the note of what was given that all such records share."""
-        _note(self, self.__pydantic_fields_set__)
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy; see the base class."""
-        copied = super().model_copy(update=update, deep=deep)
-        _note(copied, copied.__pydantic_fields_set__)
-        return copied
-
-    def as_if_not_given(self, names: AbstractSet[str]) -> Self:
-        """Return a copy that counts these fields as not given, whatever they hold."""
-        copied = super().model_copy()
-        _note(copied, self.model_fields_set - names)
-        return copied
-
-
-def _note(record: Contract, names: AbstractSet[str]) -> None:
-    object.__setattr__(record, "__pydantic_fields_set__", given(frozenset(names)))
 
 
 class Sparse(Contract):
