@@ -50,7 +50,7 @@ from triage.storage.engine import Store
 from triage.storage.errors import StorageError
 from triage.storage.evidence import EvidenceStore
 from triage.storage.ledger import Ledger
-from triage.storage.migrate import upgrade, upgrade_apart
+from triage.storage.migrate import upgrade
 from triage.storage.outbox import Outbox
 from triage.supported import check_supported
 from triage.trackers.factory import open_trackers
@@ -174,7 +174,6 @@ async def serve(settings: Settings) -> None:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    await upgrade_apart(settings.database_url)
     async with open_services(settings) as services, AsyncExitStack() as running:
         for worker in build_workers(client, settings, services):
             await running.enter_async_context(worker)

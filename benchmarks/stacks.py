@@ -21,6 +21,7 @@ from tests.postgres_server import opened_server
 from triage.embedded import EmbeddedServer, ServerOptions, WorkerProcess
 from triage.settings import Role, Settings
 from triage.settings_sources import CONFIG_VARIABLE
+from triage.storage.migrate import upgrade
 
 PARTS: Final = ("worker", "server", "database")
 FLOOR_ROLES: Final = (tuple(Role),)
@@ -112,6 +113,8 @@ async def product_stack(plan: Plan, folder: Path) -> AsyncIterator[Stack]:
         )
         if database:
             stack.roots["database"] = [database.pid]
+        # As at every start but the first: an upgrade would stay in the worker's memory.
+        await upgrade(stack.settings.database_url)
         await stack.start_workers(product_roles(plan))
         running.push_async_callback(stack.stop_workers)
         yield stack

@@ -92,10 +92,7 @@ class TriagePayloadConverter(CompositePayloadConverter):
 
     def _decode(self, payload: Payload, hint: Any) -> Any:  # noqa: ANN401 - a hint may be any form
         if hint is RawValue or hint is None:
-            # A part of a message keeps all of it: a run's input would keep its first activation.
-            kept = Payload()
-            kept.CopyFrom(payload)
-            return RawValue(kept)
+            return RawValue(payload)
         encoding = payload.metadata.get("encoding", b"")
         if encoding in _PROTOBUF and not _is_message(hint):
             raise _invalid([{"type": "encoding", "loc": ""}])

@@ -9,10 +9,8 @@ SDK forget the run, and the workflow task starts it afresh from its history.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
-from temporalio.api.common.v1 import Payloads
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.worker import (
@@ -32,7 +30,7 @@ class GuardedRunner(SandboxedWorkflowRunner):
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """Return a run that refuses what it is handed before its time."""
-        return _Guarded(super().create_instance(_of_its_own(det)))
+        return _Guarded(super().create_instance(det))
 
 
 class BareRunner(UnsandboxedWorkflowRunner):
@@ -40,7 +38,7 @@ class BareRunner(UnsandboxedWorkflowRunner):
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """Return a run that refuses what it is handed before its time."""
-        return _Guarded(super().create_instance(_of_its_own(det)))
+        return _Guarded(super().create_instance(det))
 
 
 class _Guarded(WorkflowInstance):
@@ -56,9 +54,7 @@ class _Guarded(WorkflowInstance):
             return _refused()
         if not _only_asks(act):
             self._replayed_at = act.timestamp.ToNanoseconds() if act.is_replaying else None
-        completion = self._run.activate(act)
-        _let_go(_inside(self._run))
-        return completion
+        return self._run.activate(act)
 
     def _is_early(self, act: WorkflowActivation) -> bool:
         """Whether this is said to be new, and yet no time has passed since what was replayed.
@@ -85,30 +81,10 @@ class _Guarded(WorkflowInstance):
         return self._run.get_thread_id()
 
 
-def _of_its_own(det: WorkflowInstanceDetails) -> WorkflowInstanceDetails:
-    """Return the details with a copy of what is part of a message, and would keep all of it."""
-    result = Payloads()
-    result.CopyFrom(det.last_completion_result)
-    return replace(det, last_completion_result=result)
-
-
 def _inside(run: Any) -> Any:  # noqa: ANN401 - the SDK has no name for it
     """Return what runs in the sandbox, where there is one; the SDK asks it for every payload."""
     sandboxed = getattr(run, "globals_and_locals", {}).get("__temporal_in_sandbox")
     return run if sandboxed is None else sandboxed.instance
-
-
-def _let_go(run: Any) -> None:  # noqa: ANN401 - the SDK has no name for it
-    """Drop the messages that a run got and gave, which the SDK keeps until its next activation.
-
-    For a run that waits, that is days away, and they are a tenth of what it holds. A part of a
-    message keeps all of it, be it empty: so the headers become a dictionary.
-    """
-    kept = vars(run)
-    kept["_current_completion"] = kept["_deployment_version_for_current_task"] = None
-    kept["_current_internal_flags"] = tuple(kept["_current_internal_flags"])
-    if (given := kept["_workflow_input"]) is not None:
-        given.headers = dict(given.headers)
 
 
 def _only_asks(act: WorkflowActivation) -> bool:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from temporalio.bridge.proto.workflow_activation import InitializeWorkflow, WorkflowActivation
+from temporalio.bridge.proto.workflow_activation import WorkflowActivation
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import OutboundInterceptor, QueryWorkflowInput, WorkflowQueryFailedError
-from temporalio.worker import ExecuteWorkflowInput, WorkflowInstance
+from temporalio.worker import WorkflowInstance
 
-import worker
-from triage import early_queries
 from triage.early_queries import _Guarded
 from triage.patient_queries import ASK_AGAIN, PatientQueries
-from triage.replay import read_history, replay_failure
-
-HISTORIES = Path(worker.__file__).parent / "fixtures" / "histories"
-MESSAGES = (WorkflowActivation, WorkflowActivationCompletion, InitializeWorkflow)
 
 
 class _Run:
@@ -27,28 +19,12 @@ class _Run:
 
     def __init__(self) -> None:
         self.handed: list[list[str | None]] = []
-        self._workflow_input: ExecuteWorkflowInput | None = None
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
         self.handed.append([job.WhichOneof("variant") for job in act.jobs])
         completion = WorkflowActivationCompletion()
         completion.successful.SetInParent()
-        self._keep(act, completion)
         return completion
-
-    def _keep(self, act: WorkflowActivation, completion: WorkflowActivationCompletion) -> None:
-        """Keep of the messages what the SDK keeps."""
-        self._current_completion = completion
-        self._deployment_version_for_current_task = act.deployment_version_for_current_task
-        self._current_internal_flags = act.available_internal_flags
-        headers = act.jobs[0].initialize_workflow.headers
-        self._workflow_input = ExecuteWorkflowInput(
-            type=_Run, run_fn=_run, args=[], headers=headers
-        )
-
-
-async def _run() -> None:
-    """Stands for a workflow."""
 
 
 def _activation(job: str, *, second: int, replaying: bool) -> WorkflowActivation:
@@ -148,33 +124,3 @@ async def test_a_client_does_not_repeat_another_failure() -> None:
     with pytest.raises(WorkflowQueryFailedError, match="unknown query"):
         await _ask(far_end)
     assert ["never asked"] == far_end.answers
-
-
-def test_a_run_keeps_no_message_between_two_tasks() -> None:
-    """What a run was handed and what it answered is gone once nobody else has it."""
-    before = _messages()
-    _, run = _answers(_activation("initialize_workflow", second=1, replaying=False))
-    assert [["initialize_workflow"]] == run.handed
-    assert before == _messages()
-
-
-async def test_the_sdk_keeps_what_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The names under which the SDK keeps a run's messages are those that are let go."""
-    kept: set[str] = set()
-    let_go = early_queries._let_go
-
-    def watched(run: object) -> None:
-        kept.update(vars(run))
-        let_go(run)
-
-    monkeypatch.setattr(early_queries, "_let_go", watched)
-    history = read_history(HISTORIES / "completed.json")
-    assert await replay_failure(history, worker.WORKFLOWS) is None
-    fresh = _Run()
-    fresh.activate(_activation("initialize_workflow", second=1, replaying=False))
-    assert vars(fresh).keys() - {"handed"} <= kept
-
-
-def _messages() -> int:
-    gc.collect()
-    return sum(isinstance(found, MESSAGES) for found in gc.get_objects())

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from triage.storage.migrate import upgrade
+
 ROOT: Final = Path(__file__).parents[2]
 _PATTERN: Final = re.compile(r'pattern=r"([^"]*)"')
 _COUNTED: Final = re.compile(
@@ -36,7 +38,6 @@ import asyncio, sys, worker
 from triage.settings import Settings
 async def start(home):
     settings = Settings(home=home, database_url=f"sqlite:///{home}/triage.db")
-    await worker.upgrade_apart(settings.database_url)
     async with worker.open_services(settings) as services:
         worker.decide_activities(services)
 asyncio.run(start(sys.argv[1]))
@@ -44,9 +45,13 @@ print(*sys.modules)
 """
 
 
-def test_a_worker_loads_what_its_settings_ask_for(tmp_path: Path) -> None:
-    """On SQLite, with the rules model, the built-in tracker and no key, none of these is loaded."""
-    done = subprocess.run(
+async def test_a_worker_loads_what_its_settings_ask_for(tmp_path: Path) -> None:
+    """On SQLite, with the rules model, the built-in tracker and no key, none of these is loaded.
+
+    The database is there already, as at every start but the first.
+    """
+    await upgrade(f"sqlite:///{tmp_path}/triage.db")
+    done = subprocess.run(  # noqa: ASYNC221 - nothing else goes on
         [sys.executable, "-c", _STARTED, tmp_path], capture_output=True, text=True, check=True
     )
     assert set() == NOT_FOR_EVERYBODY.keys() & set(done.stdout.split())

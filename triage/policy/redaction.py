@@ -14,6 +14,7 @@ JSON-escaped or URL-encoded, is not found. So redact parsed values, not their en
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 from unicodedata import normalize
 
@@ -61,32 +62,42 @@ def _redact_object(value: dict[str, JsonValue], how: Callable[[str], str]) -> di
 
 
 def _redacted(text: str, find: _Find) -> str:
-    if (find, text) in _CLEAN:
+    if len(text) <= _SHORT and _is_clean(text, find):
         return text
     shadow, positions = _shadow(text)
     found = [
         Span(positions[span.start], positions[span.end - 1] + 1, span.kind) for span in find(shadow)
     ]
-    if not found:
-        _note_clean(find, text)
-        return text
     return _replace(text, found, lambda span: f"[redacted:{span.kind}]")
 
 
-def _note_clean(find: _Find, text: str) -> None:
-    if len(text) > _SHORT:
-        return
-    if len(_CLEAN) >= _KEPT:
-        _CLEAN.clear()
-    _CLEAN.add((find, text))
+def _is_clean(text: str, find: _Find) -> bool:
+    try:
+        _see_nothing(find, text)
+    except _Found:
+        return False
+    return True
 
 
 _Find = Callable[[str], list[Span]]
+
+
+class _Found(Exception):  # noqa: N818 - says what happened
+    """There is something in a text: an answer that no cache keeps."""
+
+
+@lru_cache(maxsize=4_096)
+def _see_nothing(find: _Find, text: str) -> None:
+    """Return if nothing is found in a text: names of tools, labels and owners come with every run.
+
+    Raises:
+        _Found: something is, and so nobody keeps this text.
+    """
+    if find(_shadow(text)[0]):
+        raise _Found
+
+
 _SHORT: Final = 80
-_KEPT: Final = 4_096
-_CLEAN: Final[set[tuple[_Find, str]]] = set()
-"""Short texts in which nothing was found: names of tools, labels, fields and owners come with every
-run. One in which something was found is never kept."""
 _INVISIBLE: Final = frozenset(
     chr(code)
     for first, last in (

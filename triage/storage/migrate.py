@@ -7,9 +7,6 @@ library for migrations takes 11 MB, so only an upgrade that has something to do 
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -51,29 +48,6 @@ async def upgrade_store(store: Store) -> None:
         await connection.run_sync(_upgrade, store.address.shown)
 
 
-async def upgrade_apart(url: str) -> None:
-    """Do what `upgrade` does in a process of its own, if there is anything to do.
-
-    What that loads ends with it: a worker would hold it for as long as it lives. Nothing is said of
-    what goes wrong there; `upgrade`, called afterwards, says it.
-
-    Raises:
-        StorageError: the database cannot be used.
-    """
-    store = await Store.open(url)
-    try:
-        if await schema_revision(store) == REVISIONS[-1]:
-            return
-    finally:
-        await store.close()
-    command = (sys.executable, "-P", "-m", "triage.storage.migrate")
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL
-    )
-    # Not as an argument: it may hold a password.
-    await process.communicate(url.encode())
-
-
 def alembic_config(connection: Connection) -> Config:
     """Alembic's settings, for a connection whose transaction the caller owns."""
     from alembic.config import Config  # noqa: PLC0415 - see above
@@ -93,7 +67,3 @@ def _upgrade(connection: Connection, place: str) -> None:
     if current is not None and current not in REVISIONS:
         raise newer_schema(place)
     command.upgrade(alembic_config(connection), REVISIONS[-1])
-
-
-if __name__ == "__main__":
-    asyncio.run(upgrade(sys.stdin.read()))

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, inspect, text
 
 from triage.storage.engine import Store
 from triage.storage.errors import StorageMisconfigured
-from triage.storage.migrate import alembic_config, check_schema, upgrade, upgrade_apart
+from triage.storage.migrate import alembic_config, check_schema, upgrade
 from triage.storage.schema import REVISIONS, metadata
 
 
@@ -87,14 +87,6 @@ async def test_processes_may_upgrade_at_once(empty_url: str) -> None:
     await store.close()
 
 
-async def test_a_process_of_its_own_upgrades_as_well(empty_url: str) -> None:
-    """What a worker leaves to another process ends with the same schema."""
-    await upgrade_apart(empty_url)
-    store = await Store.open(empty_url)
-    await check_schema(store)
-    await store.close()
-
-
 async def test_a_failed_upgrade_leaves_nothing(
     empty_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,8 +126,6 @@ async def _pretend(store: Store, revision: str) -> None:
 async def test_a_newer_schema_is_refused(store: Store, store_url: str) -> None:
     """A program neither works with nor upgrades a schema that it has never heard of."""
     await _pretend(store, "9999")
-    # What goes wrong in a process of its own is said by whoever upgrades afterwards.
-    await upgrade_apart(store_url)
     try:
         with pytest.raises(StorageMisconfigured, match="newer than this program"):
             await check_schema(store)
