@@ -74,7 +74,11 @@ def own_tries() -> int:
 def _lost() -> int:
     """Return how many attempts before this one the store has ended."""
     told = activity.info().heartbeat_details
-    return decode_raw(told[0], int) if told else 0
+    try:
+        return decode_raw(told[0], int) if told else 0
+    except ApplicationError:
+        # A tool of an extension has told something of its own.
+        return 0
 
 
 def _later() -> ApplicationError:

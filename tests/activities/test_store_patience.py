@@ -58,7 +58,7 @@ async def _read(
     *,
     is_local: bool = True,
     attempt: int = 1,
-    told: Sequence[int] = (),
+    told: Sequence[object] = (),
     tells: Callable[[int], None] = print,
 ) -> EvidenceRef:
     request = ReadRequest(
@@ -158,11 +158,16 @@ async def test_a_store_that_stays_away_ends_the_attempt_in_time(
     assert timedelta(seconds=5) == caught.value.next_retry_delay
 
 
-@pytest.mark.parametrize(("attempt", "told", "charged"), [(1, (), 1), (3, (), 3), (4, (2,), 2)])
+@pytest.mark.parametrize(
+    ("attempt", "told", "charged"), [(1, (), 1), (3, (), 3), (4, (2,), 2), (4, ("half done",), 4)]
+)
 async def test_what_the_store_ended_is_no_try_of_the_tool(
-    services: Services, attempt: int, told: Sequence[int], charged: int
+    services: Services, attempt: int, told: Sequence[object], charged: int
 ) -> None:
-    """Of the attempts of a remote read those count that its tool ended, and the last one."""
+    """Of the attempts of a remote read those count that its tool ended, and the last one.
+
+    What a tool of an extension told the server says nothing of that.
+    """
     await services.pin_rules(BUILTIN_RULES)
     found = await _read(services, is_local=False, attempt=attempt, told=told)
     assert charged == found.attempts
