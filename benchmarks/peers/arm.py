@@ -15,12 +15,13 @@ from benchmarks.arms import Arm, Handle, WrongEnd
 from benchmarks.peers.case import ANSWER, Verdict
 from benchmarks.peers.loading import NoPeer
 from benchmarks.peers.peer import PEER_VARIABLE, QUEUE, Peer
-from benchmarks.plan import Plan, Shape, W
+from benchmarks.plan import W_API, Plan, Shape, W
 from benchmarks.stacks import Stack, peer_stack
 from tests.workflow.decisions import a_request
 
-_PLAYED: Final = {W.name, "replay", "embedded", "cold"}
-"""The arms that play W, or nothing that concerns a peer."""
+_PLAYED: Final = {W.name, W_API.name, "replay", "embedded", "cold"}
+"""The arms that play W, which a peer always asks its model for as one behind an API is, or nothing
+that concerns a peer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ async def opened_peer(peer: Peer, plan: Plan, folder: Path) -> AsyncIterator[Arm
         NoPeer: the plan has arms that no peer plays.
     """
     if other := set(plan.arms) - _PLAYED:
-        raise NoPeer(f"{peer.name} plays {W.name} alone, and not {', '.join(sorted(other))}")
+        raise NoPeer(f"{peer.name} plays a plain triage alone, and not {', '.join(sorted(other))}")
     variables = {PEER_VARIABLE: peer.module, **dict(peer.environment)}
     async with peer_stack(plan, folder, "benchmarks.peers.worker", variables) as stack:
         address = stack.connection["TEMPORAL_ADDRESS"]
