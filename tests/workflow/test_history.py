@@ -66,27 +66,28 @@ def actions(events: list[HistoryEvent]) -> int:
     return sum(event.event_type in PAID for event in events) + len(with_local)
 
 
+async def _kinds_within(run: Run, *, events: int, actions_: int, bytes_: int) -> Counter[Any]:
+    """See a run to its end, hold its history to these bounds, and count its events by kind."""
+    await run.response()
+    found = await run.events()
+    kinds = Counter[Any](event.event_type for event in found)
+    assert len(found) <= events, kinds
+    assert size(found) <= bytes_
+    assert actions_ == actions(found)
+    return kinds
+
+
 async def test_one_triage_takes_10_events_at_most(world: World) -> None:
     """A model that asks nobody, a read, and it again: one task, 10 events, three actions."""
     run = await world.start(model="rules")
-    await run.response()
-    events = await run.events()
-    kinds = Counter(event.event_type for event in events)
-    assert len(events) <= W_EVENTS, kinds
-    assert size(events) <= W_BYTES
-    assert 3 == actions(events)
+    kinds = await _kinds_within(run, events=W_EVENTS, actions_=3, bytes_=W_BYTES)
     assert (0, 4, 1, 1) == (kinds[SCHEDULED], kinds[MARKER], kinds[UPSERT], kinds[TASK])
 
 
 async def test_one_triage_by_a_model_behind_an_api_takes_20_events_at_most(world: World) -> None:
     """Each question to a model that may cost or wait is an activity: 20 events, six actions."""
     run = await world.start(lookup(), final("owners-api"))
-    await run.response()
-    events = await run.events()
-    kinds = Counter(event.event_type for event in events)
-    assert len(events) <= API_EVENTS, kinds
-    assert size(events) <= API_BYTES
-    assert 6 == actions(events)
+    kinds = await _kinds_within(run, events=API_EVENTS, actions_=6, bytes_=API_BYTES)
     assert (2, 2, 1) == (kinds[SCHEDULED], kinds[MARKER], kinds[UPSERT])
 
 
