@@ -19,7 +19,8 @@ from triage.contracts.canonical import short_hash
 from triage.contracts.covering import operation_digest
 from triage.contracts.logins import folded
 from triage.contracts.names import ACTIVITY_VERIFY_APPROVAL
-from triage.contracts.payloads import Operation, VerifyRequest, VerifyResult
+from triage.contracts.payloads import Operation
+from triage.contracts.verification import VerifyRequest, VerifyResult
 from triage.faults import Point, reach
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, KeyringError

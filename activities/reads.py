@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.asking import ahead
 from activities.raw_reads import Far as Far
 from activities.raw_reads import RawRead as RawRead
 from activities.raw_reads import ReadHandler as ReadHandler
@@ -26,7 +27,7 @@ from activities.tracker_reads import TRACKER_READ_HANDLERS
 from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json
 from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, ACTIVITY_SEARCH_POLICY
-from triage.contracts.payloads import EvidenceRef, ReadRequest
+from triage.contracts.payloads import ReadRequest, ReadResult
 from triage.faults import Point, reach
 from triage.policy.redaction import redact_value
 from triage.policy.rules import Rules
@@ -59,7 +60,7 @@ READ_HANDLERS: Final[dict[str, ReadHandler]] = {
 
 def read_activities(
     services: Services, handlers: Mapping[str, ReadHandler] = READ_HANDLERS
-) -> list[Callable[[ReadRequest], Awaitable[EvidenceRef]]]:
+) -> list[Callable[[ReadRequest], Awaitable[ReadResult]]]:
     """Return one activity for each registered read tool.
 
     Raises:
@@ -80,9 +81,9 @@ def _has_handlers(spec: ToolSpec, handlers: Mapping[str, ReadHandler]) -> bool:
 
 def _read_activity(
     services: Services, spec: ToolSpec, handler: ReadHandler | None
-) -> Callable[[ReadRequest], Awaitable[EvidenceRef]]:
+) -> Callable[[ReadRequest], Awaitable[ReadResult]]:
     @activity.defn(name=spec.name)
-    async def read(request: ReadRequest) -> EvidenceRef:
+    async def read(request: ReadRequest) -> ReadResult:
         rules = await patiently(lambda: services.pinned_rules(request.policy_digest))
         reach(Point.READ_BEFORE_TOOL)
         found = await _run(spec, _called(services, spec, handler, request, rules), request)
@@ -90,7 +91,10 @@ def _read_activity(
         expires_at = services.content_expiry(rules)
         kept = await patiently(lambda: _keep(services, spec, request, found, expires_at))
         reach(Point.READ_AFTER_KEEP)
-        return kept
+        if request.ask is None:
+            return kept
+        answer = await ahead(services, request.ask)
+        return kept if answer is None else kept.model_copy(update={"answer": answer})
 
     return read
 
@@ -167,7 +171,7 @@ async def _keep(
     request: ReadRequest,
     found: tuple[RawRead, NormalResult],
     expires_at: datetime,
-) -> EvidenceRef:
+) -> ReadResult:
     """Store the content and return the reference; a repeated attempt returns the first row's."""
     raw, normal = found
     content = canonical_json(normal.content)
@@ -186,7 +190,7 @@ async def _keep(
             expires_at=expires_at,
         )
     )
-    kept = EvidenceRef(
+    kept = ReadResult(
         id=row.evidence_id,
         locator=row.locator,
         digest=row.digest,

@@ -10,19 +10,26 @@ from typing import Final
 
 from temporalio import activity
 
+from activities.asking import ahead, asks_nobody, asks_where
 from activities.far_end import look
 from activities.inheritance import NothingToContinueError, inherit
 from activities.security import marked
 from activities.services import Services
-from triage.contracts.canonical import canonical_json
+from triage.contracts.canonical import abbreviated, canonical_json
 from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
-from triage.contracts.payloads import EvidenceRef, PinRequest, Provenance, RunContext, Target
+from triage.contracts.options import BudgetLimits, abbreviated_name
+from triage.contracts.payloads import (
+    DecideRequest,
+    EvidenceRef,
+    PinRequest,
+    Provenance,
+    RunContext,
+    Target,
+)
 from triage.faults import Point, reach
 from triage.models.base import ModelAdapter, PaidModel
 from triage.models.factory import UnknownModel
-from triage.models.learned import LearnedModel
 from triage.models.llm_prompt import prompt_body
-from triage.models.rules import RulesModel
 from triage.models.second_opinion import SecondOpinion
 from triage.policy.rules import Rules
 from triage.storage.documents import SHARED, DocumentKind
@@ -84,7 +91,28 @@ class RunContextActivities:
         context.model_fields_set.difference_update(_usual(context))
         if opinion is not None or any(map(asks_where, models)):
             await self._note_for_models(request, context, rules)
-        return marked(_with_what_is_unusual(context, request, inherited, ids), request, rules)
+        context = marked(_with_what_is_unusual(context, request, inherited, ids), request, rules)
+        return await self._with_first_answer(context, request, rules)
+
+    async def _with_first_answer(
+        self, context: RunContext, request: PinRequest, rules: Rules
+    ) -> RunContext:
+        """Ask what is sure to come next, if that asks nobody: no budget can forbid it then."""
+        turn = request.turn
+        is_sure = rules.budget == BudgetLimits() and rules.max_steps > 0
+        if turn is None or not (is_sure and context.local_model):
+            return context
+        question = DecideRequest(
+            scope=request.scope,
+            step=turn.step,
+            version=turn.version,
+            model=abbreviated_name(context.model),
+            request_digest=abbreviated(context.request_digest),
+            policy_digest=context.provenance.policy,
+            request=request.request,
+        )
+        answer = await ahead(self._services, question)
+        return context if answer is None else context.model_copy(update={"answer": answer})
 
     async def _seen(self, request: PinRequest, rules: Rules) -> tuple[TrackedIssue, dict[str, str]]:
         """Look at the issue, and at what its write would need; one deadline holds for both."""
@@ -162,16 +190,6 @@ class RunContextActivities:
         """Return what one call may take, of whichever model is asked."""
         paid = (model.timeout for model in models if isinstance(model, PaidModel))
         return int(max((self._services.model_timeout, *paid)).total_seconds() * 1_000)
-
-
-def asks_where(model: ModelAdapter) -> bool:
-    """Whether a model makes something of where an issue is kept."""
-    return isinstance(model, PaidModel | LearnedModel)
-
-
-def asks_nobody(model: ModelAdapter) -> bool:
-    """Whether a model answers by itself, in milliseconds, so that asking it again costs nothing."""
-    return isinstance(model, RulesModel | LearnedModel)
 
 
 def _usual(context: RunContext) -> set[str]:

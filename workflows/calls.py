@@ -20,18 +20,17 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.payloads import (
         DecideRequest,
         DecideResult,
-        EvidenceRef,
         PinRequest,
         Preview,
         PreviewRequest,
         ReadRequest,
+        ReadResult,
         RunContext,
         ToolSnapshot,
-        VerifyRequest,
-        VerifyResult,
         WriteRequest,
         WriteResult,
     )
+    from triage.contracts.verification import VerifyRequest, VerifyResult
 
 Result = TypeVar("Result", bound=Contract)
 
@@ -118,7 +117,7 @@ async def decide(request: DecideRequest, timeout_ms: int, *, is_local: bool) -> 
     return await remote(names.ACTIVITY_DECIDE, request, DecideResult, deadline)
 
 
-async def read(tool: ToolSnapshot, request: ReadRequest, attempts: int) -> EvidenceRef:
+async def read(tool: ToolSnapshot, request: ReadRequest, attempts: int) -> ReadResult:
     """Run a read tool under its own timeout and retry rule, at most `attempts` times.
 
     Raises:
@@ -126,9 +125,9 @@ async def read(tool: ToolSnapshot, request: ReadRequest, attempts: int) -> Evide
     """
     retry = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_attempts=attempts)
     if tool.local:
-        return await local(tool.name, request, EvidenceRef, retry)
+        return await local(tool.name, request, ReadResult, retry)
     deadline = timedelta(milliseconds=tool.timeout_ms)
-    return await remote(tool.name, request, EvidenceRef, deadline, retry)
+    return await remote(tool.name, request, ReadResult, deadline, retry)
 
 
 async def write(tool: str, request: WriteRequest) -> WriteResult:

@@ -19,9 +19,22 @@ with workflow.unsafe.imports_passed_through():
     from triage.contracts.canonical import abbreviated
     from triage.contracts.failures import FailureClass
     from triage.contracts.model_faults import MODEL_FAULTS, ModelFault, pause_before_retry
-    from triage.contracts.options import abbreviated_name
-    from triage.contracts.payloads import DecideOutcome, DecideRequest, DecideResult, RunContext
+    from triage.contracts.options import (
+        BudgetLimits,
+        ContinuedFrom,
+        RunOptions,
+        abbreviated_name,
+    )
+    from triage.contracts.payloads import (
+        Asked,
+        DecideOutcome,
+        DecideRequest,
+        DecideResult,
+        RunContext,
+        Turn,
+    )
     from triage.contracts.request import TriageRequest
+    from triage.contracts.response import Status
     from triage.contracts.state import ModelFaultView
     from workflows import budget, calls
     from workflows.outcomes import Ending, failed, review, review_with_evidence
@@ -37,6 +50,7 @@ class Decider:
 
     Attributes:
         correction: what was wrong with the answer before, for the next question; None if nothing.
+        answer: what the activity before brought along, for the next question alone.
     """
 
     def __init__(
@@ -57,6 +71,7 @@ class Decider:
         self._interrupted = interrupted
         self._models = (context.model, *limits.fallback_models)
         self.correction: str | None = None
+        self.answer: DecideResult | None = None
 
     @property
     def model(self) -> str:
@@ -65,29 +80,52 @@ class Decider:
 
     async def ask(self) -> DecideResult:
         """Ask once, and charge what it cost."""
-        state, limits = self._state, self._limits.budget
-        result = await calls.decide(
-            DecideRequest(
-                scope=self._scope,
-                step=state.steps,
-                version=state.version,
-                model=abbreviated_name(self.model),
-                request_digest=abbreviated(self._context.request_digest),
-                policy_digest=abbreviated(self._context.provenance.policy),
-                correction=self.correction,
-                tokens_left=budget.left(limits.tokens, state.tokens),
-                cost_micros_left=budget.left(limits.cost_micros, state.cost_micros),
-                attempts_left=budget.left(limits.model_attempts, state.model_attempts),
-                request=self._request if self._context.local_model else None,
-            ),
-            self._context.model_timeout_ms,
-            is_local=self._context.local_model,
+        state = self._state
+        question = self._question(state.steps, state.version)
+        result = self._answer_to(question) or await calls.decide(
+            question, self._context.model_timeout_ms, is_local=self._context.local_model
         )
         self.correction = None
         state.model_attempts += result.attempts or 1
         state.tokens += result.usage.tokens
         state.cost_micros += result.usage.cost_micros
         return result
+
+    def next_question(self) -> DecideRequest | None:
+        """Return what is asked after the read that begins now, if only an edit can come between.
+
+        A model that asks nobody is asked in the read's own activity then.
+        """
+        state, limits = self._state, self._limits
+        unbounded = limits.budget == BudgetLimits()
+        if not (self._context.local_model and unbounded and state.steps < limits.max_steps):
+            return None
+        return self._question(state.steps + 1, state.version + 2)
+
+    def _question(self, step: int, version: int) -> DecideRequest:
+        state, limits = self._state, self._limits.budget
+        return DecideRequest(
+            scope=self._scope,
+            step=step,
+            version=version,
+            model=abbreviated_name(self.model),
+            request_digest=abbreviated(self._context.request_digest),
+            policy_digest=abbreviated(self._context.provenance.policy),
+            correction=self.correction,
+            tokens_left=budget.left(limits.tokens, state.tokens),
+            cost_micros_left=budget.left(limits.cost_micros, state.cost_micros),
+            attempts_left=budget.left(limits.model_attempts, state.model_attempts),
+            request=self._request if self._context.local_model else None,
+        )
+
+    def _answer_to(self, question: DecideRequest) -> DecideResult | None:
+        """Take the answer that came along, if this is the question that it answers."""
+        answer, self.answer = self.answer, None
+        due = Asked(
+            step=question.step, version=question.version, request_digest=question.request_digest
+        )
+        is_due = answer is not None and answer.asked == due and question.correction is None
+        return answer if is_due else None
 
     async def without(self, result: DecideResult) -> Ending | None:
         """Return how the run ends that got no decision; None if it asks again."""
@@ -175,6 +213,17 @@ class Decider:
                 wait_seconds=wait_seconds,
             )
         )
+
+
+def first_turn(
+    state: RunState, options: RunOptions, continued: ContinuedFrom | None
+) -> Turn | None:
+    """Return when the first question is due, if nothing comes between it and the pinning."""
+    is_first = state.status is Status.RECEIVED and options.budget == BudgetLimits()
+    if not is_first or options.max_steps == 0:
+        return None
+    before = state.version if continued is None else continued.version
+    return Turn(step=state.steps + 1, version=before + 2)
 
 
 def _meaning(fault: ModelFault) -> str:

@@ -46,14 +46,14 @@ with workflow.unsafe.imports_passed_through():
     from triage.policy.tools import check_arguments
     from workflows import budget, calls, entailment
     from workflows.carried import Carried, HistoryFull, Wait
-    from workflows.deciding import Decider
+    from workflows.deciding import Decider, first_turn
     from workflows.outcomes import (
         Ending,
         failed,
         raised,
+        read_fault,
         review,
         review_with_evidence,
-        tool_fault,
     )
     from workflows.review_desk import ReviewDesk
     from workflows.start import Limits, Start, settle
@@ -146,13 +146,9 @@ class TriageLoop:
         if context.refused is not None or context.policy is None:
             reason = context.refused or "the rules could not be pinned"
             return failed(FailureClass.INVALID_INPUT, reason)
-        if self._is_pinned and self._context.security:
-            # An edit that takes the word away takes nothing back.
-            context = context.model_copy(update={"security": True})
-        if self._is_pinned and self._context.label_ids is not None:
-            # Nor is what was approved at the start about labels that an edit found.
-            context = context.model_copy(update={"label_ids": self._context.label_ids})
-        self._hold_to(context)
+        lasting = context.without_answer()
+        self._hold_to(lasting.after(self._context) if self._is_pinned else lasting)
+        self._decider.answer = context.answer
         if continued is not None:
             self._state.continue_at(continued.version, context.inherited)
         if self._state.status is Status.RECEIVED:
@@ -167,6 +163,7 @@ class TriageLoop:
             model=self._options.model,
             continued_from=continued,
             wants_label_ids=bool(self._options.approvals),
+            turn=None if self.edit else first_turn(self._state, self._options, continued),
         )
 
     def _hold_to(self, context: RunContext) -> None:
@@ -219,7 +216,7 @@ class TriageLoop:
     async def _turn(self) -> Ending | None:
         """Spend one step: ask for a decision and act on it."""
         state = self._state
-        if history_is_full():
+        if history_is_full() and self._decider.answer is None:
             raise HistoryFull
         if self.edit is not None:
             return await self._reopen(self.edit)
@@ -381,19 +378,19 @@ class TriageLoop:
             policy_digest=self._context.provenance.policy,
             timeout_ms=tool.timeout_ms,
             target=self._writer.target if tool.target else None,
+            ask=self._decider.next_question() if tool.local else None,
         )
         left = budget.left(self._limits.budget.tool_attempts, self._state.tool_attempts)
         attempts = tool.max_attempts if left is None else max(1, min(left, tool.max_attempts))
         try:
-            evidence = (await calls.read(tool, request, attempts)).read_by(tool.name)
+            found = await calls.read(tool, request, attempts)
         except FailureError as error:
             if is_cancelled_exception(error):
                 raise
             # How often it was tried is not said, so all that was allowed is charged.
             self._state.tool_attempts += attempts
-            failure = calls.failure_of(error)
-            reason = "timed out" if failure is FailureClass.TOOL_TIMEOUT else "failed"
-            return tool_fault(self._state, failure, f"{tool.name} {reason}")
+            return read_fault(self._state, calls.failure_of(error), tool.name)
+        evidence, self._decider.answer = found.read_by(tool.name), found.answer
         self._state.tool_attempts += evidence.attempts
         entailment.keep(self._state, self._limits, evidence, call)
         self._state.move(Status.TOOL_COMPLETE)

@@ -46,6 +46,12 @@ def tool_fault(
     return review_with_evidence(state, failure, reason, proposal)
 
 
+def read_fault(state: RunState, failure: FailureClass, tool: str) -> Ending:
+    """Return the ending of a read that brought nothing; see `tool_fault`."""
+    reason = "timed out" if failure is FailureClass.TOOL_TIMEOUT else "failed"
+    return tool_fault(state, failure, f"{tool} {reason}")
+
+
 def review_with_evidence(
     state: RunState, failure: FailureClass, reason: str, proposal: Proposal = NOTHING
 ) -> Ending:

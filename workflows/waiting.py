@@ -17,7 +17,7 @@ from temporalio.exceptions import FailureError, is_cancelled_exception
 with workflow.unsafe.imports_passed_through():
     from triage.contracts.approval import RefusalCode, Review
     from triage.contracts.intent import Intent
-    from triage.contracts.payloads import Operation, Preview, VerifyRequest
+    from triage.contracts.payloads import Operation, Preview
     from triage.contracts.response import Status
     from triage.contracts.search_attributes import (
         TRIAGE_STATUS,
@@ -25,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
         TRIAGE_WAITING_SINCE,
     )
     from triage.contracts.state import PendingView
+    from triage.contracts.verification import VerifyRequest
     from workflows import calls
     from workflows.carried import Deadline, HistoryFull, Wait
     from workflows.review_desk import Decided, ReviewDesk, Source

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from activities.services import Services
+from tests.activities.questions import Asking, a_question
 from tests.activities.scripted_tracker import ScriptedTracker
 from tests.activities.writing import Writing
 from tests.fixed_rules import FixedRules
@@ -80,3 +81,9 @@ async def ticking(services: Services) -> AsyncIterator[Services]:
     opened = await Store.open(services.store.address.url.render_as_string(hide_password=False))
     yield services_on(opened, ScriptedTracker())
     await opened.close()
+
+
+@pytest.fixture
+async def asking(services: Services, monkeypatch: pytest.MonkeyPatch) -> Asking:
+    """A run whose request and rules are stored."""
+    return await a_question(services, monkeypatch)

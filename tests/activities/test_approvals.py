@@ -18,7 +18,7 @@ from activities.approvals import ApprovalActivities
 from tests.conftest_storage import postgres_server, store, store_url
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import canonical_json, digest_of
-from triage.contracts.payloads import VerifyRequest, VerifyResult
+from triage.contracts.verification import VerifyRequest, VerifyResult
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, SigningKey, new_key, signing_key
 from triage.signing.tokens import Statement, audience, new_claims, sign

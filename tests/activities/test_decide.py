@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,77 +13,17 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.decide import DecideActivities
 from activities.services import Services
-from tests.workflow.decisions import a_request, as_object, hand_over, lookup
+from tests.activities.questions import DECISION, SCOPE, Adapter, Answer, Asking
+from tests.workflow.decisions import as_object, hand_over, lookup
 from triage import extensions
 from triage.contracts.canonical import canonical_json
 from triage.contracts.decision import MAX_DECISION_BYTES
 from triage.contracts.model_faults import MAX_RETRY_AFTER_SECONDS
-from triage.contracts.payloads import Asked, DecideOutcome, DecideRequest, DecideResult, Usage
+from triage.contracts.payloads import Asked, DecideOutcome, DecideResult, Usage
 from triage.extensions import Extension
 from triage.models.base import ModelRequest
-from triage.models.factory import KINDS, ModelKind
-from triage.policy.rules import BUILTIN_RULES
 from triage.storage.documents import SHARED, DocumentKind
 from triage.storage.evidence import EvidenceRow
-
-SCOPE = "5c0fe" * 6
-DECISION = DecideResult(outcome=DecideOutcome.DECISION, decision=hand_over())
-Answer = Callable[[ModelRequest], Awaitable[Any]]
-
-
-@dataclass
-class Adapter:
-    """An adapter that does what a test says."""
-
-    answer: Answer
-    name: str = "test"
-    revision: str = "1"
-
-    async def decide(self, request: ModelRequest) -> DecideResult:
-        """Do it."""
-        result: DecideResult = await self.answer(request)
-        return result
-
-
-@dataclass
-class Asking:
-    """A stored request, and a way to ask an adapter about it."""
-
-    services: Services
-    request: DecideRequest
-    monkeypatch: pytest.MonkeyPatch
-
-    async def ask(self, answer: Answer) -> DecideResult:
-        """Ask an adapter that answers like this."""
-
-        async def build(argument: str, load_script: object) -> Adapter:
-            return Adapter(answer)
-
-        self.monkeypatch.setitem(KINDS, "test", ModelKind("test", build))
-        return await self.decide("test")
-
-    async def decide(self, model: str, **changes: JsonValue) -> DecideResult:
-        """Run the activity for a model."""
-        activities = DecideActivities(self.services)
-        request = self.request.model_copy(update={"model": model, **changes})
-        result: DecideResult = await ActivityEnvironment().run(activities.decide, request)
-        return result
-
-
-@pytest.fixture
-async def asking(services: Services, monkeypatch: pytest.MonkeyPatch) -> Asking:
-    """A run whose request and rules are stored."""
-    body = canonical_json(a_request())
-    digest = await services.documents.put(SCOPE, DocumentKind.REQUEST, body)
-    request = DecideRequest(
-        scope=SCOPE,
-        step=1,
-        version=2,
-        model="rules",
-        request_digest=digest,
-        policy_digest=await services.pin_rules(BUILTIN_RULES),
-    )
-    return Asking(services, request, monkeypatch)
 
 
 async def test_an_answer_comes_back_as_it_is(asking: Asking) -> None:

@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.reads import READ_HANDLERS, RawRead, TransientReadError, read_activities
 from activities.services import Services
-from triage.contracts.payloads import EvidenceRef, ReadRequest
+from triage.contracts.payloads import EvidenceRef, ReadRequest, ReadResult
 from triage.policy.rules import BUILTIN_RULES, Rules
 from triage.policy.tools import MAX_RESULT_BYTES
 
@@ -40,7 +40,7 @@ class Reading:
         attempt: int = 1,
         version: int = 3,
         timeout_ms: int = 200,
-    ) -> EvidenceRef:
+    ) -> ReadResult:
         """Run the owner lookup with a handler that returns or raises this."""
 
         async def handler(arguments: Mapping[str, JsonValue], rules: Rules) -> RawRead:
@@ -61,7 +61,7 @@ class Reading:
         attempt: int = 1,
         version: int = 3,
         timeout_ms: int = 200,
-    ) -> EvidenceRef:
+    ) -> ReadResult:
         """Run one tool."""
         env = ActivityEnvironment()
         scheduled = env.info.started_time - self.trying_for
@@ -74,10 +74,10 @@ class Reading:
             timeout_ms=timeout_ms,
         )
         names = [spec.name for spec in self.services.tools if not spec.side_effect]
-        activities: list[Callable[[ReadRequest], Awaitable[EvidenceRef]]] = read_activities(
+        activities: list[Callable[[ReadRequest], Awaitable[ReadResult]]] = read_activities(
             self.services, handlers
         )
-        ref: EvidenceRef = await env.run(activities[names.index(tool)], request)
+        ref: ReadResult = await env.run(activities[names.index(tool)], request)
         return ref
 
     async def content(self) -> list[bytes | None]:

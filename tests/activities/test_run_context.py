@@ -18,9 +18,16 @@ from tests.activities.scripted_tracker import Read
 from tests.activities.writing import TARGET, Writing
 from tests.fixed_rules import rules_with
 from tests.workflow.decisions import a_request
-from triage.contracts.canonical import canonical_json
-from triage.contracts.options import IssueContext
-from triage.contracts.payloads import PinRequest, Preview, PreviewRequest, RunContext
+from triage.contracts.canonical import abbreviated, canonical_json
+from triage.contracts.options import BudgetLimits, IssueContext
+from triage.contracts.payloads import (
+    Asked,
+    PinRequest,
+    Preview,
+    PreviewRequest,
+    RunContext,
+    Turn,
+)
 from triage.contracts.request import parse_request
 from triage.policy.rules import BUILTIN_RULES
 from triage.storage.documents import SHARED, Document, DocumentKind
@@ -63,6 +70,30 @@ async def test_a_run_is_pinned_to_what_is_in_force(writing: Writing) -> None:
     assert BUILTIN_RULES.digest() == context.provenance.policy
     assert writing.services.tools.digest() == context.provenance.tools
     assert context.provenance.model.startswith("rules@")
+
+
+async def test_the_first_answer_comes_along_where_it_is_sure_to_be_asked_for(
+    services: Services,
+) -> None:
+    """Not unless the run says so, nor of what may cost, nor where rules bound what is spent."""
+    turn = Turn(step=1, version=2)
+    script = await services.documents.put(SHARED, DocumentKind.SCRIPT, b"[]")
+    bounded = replace(services, rules=rules_with(budget=BudgetLimits(evidence_bytes=10)))
+    stepless = replace(services, rules=rules_with(max_steps=0))
+    pinned = [
+        await pin(services, turn=turn),
+        await pin(services),
+        await pin(services, turn=turn, model=f"recorded:{script}"),
+        await pin(bounded, turn=turn),
+        await pin(stepless, turn=turn),
+    ]
+    first, *others = pinned
+    assert [None] * 4 == [context.answer for context in others]
+    assert first.answer is not None
+    digest = abbreviated(first.request_digest)
+    assert Asked(step=1, version=2, request_digest=digest) == first.answer.asked
+    assert first.without_answer() == pinned[1]
+    assert first.without_answer().model_fields_set == pinned[1].model_fields_set
 
 
 async def test_only_models_that_ask_nobody_are_called_inside_a_task(services: Services) -> None:

@@ -20,7 +20,8 @@ from tests.activities.writing import Writing
 from tests.still_store import StillStore
 from triage.contracts.approval import Verdict
 from triage.contracts.canonical import digest_of
-from triage.contracts.payloads import VerifyRequest, VerifyResult, WriteOutcome, WriteRequest
+from triage.contracts.payloads import WriteOutcome, WriteRequest
+from triage.contracts.verification import VerifyRequest, VerifyResult
 from triage.policy.rules import BUILTIN_RULES
 from triage.signing.files import KeyringFile
 from triage.signing.keys import Keyring, new_key, signing_key

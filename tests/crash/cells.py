@@ -10,7 +10,16 @@ from typing import Final
 
 from tests.crash.places import COMMAND, Action, Place
 from tests.crash.plays import FIRST_BYTE, WAITING
-from tests.crash.scenarios import EDITED, LIMITED, LOST, NOTHING, PLAIN, SIGNED, Scenario
+from tests.crash.scenarios import (
+    BOUNDED,
+    EDITED,
+    LIMITED,
+    LOST,
+    NOTHING,
+    PLAIN,
+    SIGNED,
+    Scenario,
+)
 from triage.contracts.names import (
     ACTIVITY_APPLY_LABELS,
     ACTIVITY_CHOOSE_ACTION,
@@ -51,13 +60,13 @@ def _move(name: str, state: str, turn: int = 1) -> list[Place]:
     ]
 
 
+ASKING: Final = (Point.DECIDE_BEFORE_MODEL, Point.DECIDE_AFTER_MODEL)
 DECIDING: Final[Sequence[Place]] = (
-    *_around(ACTIVITY_PIN_RUN_CONTEXT, Point.PIN_AFTER_ADMIT, Point.PIN_AFTER_STORE),
-    *_around(ACTIVITY_DECIDE, Point.DECIDE_BEFORE_MODEL, Point.DECIDE_AFTER_MODEL),
+    *_around(ACTIVITY_PIN_RUN_CONTEXT, Point.PIN_AFTER_ADMIT, Point.PIN_AFTER_STORE, *ASKING),
     *_around(
         ACTIVITY_LOOKUP_OWNER, Point.READ_BEFORE_TOOL, Point.READ_BEFORE_KEEP, Point.READ_AFTER_KEEP
     ),
-    *_around(ACTIVITY_DECIDE, Point.DECIDE_BEFORE_MODEL, Point.DECIDE_AFTER_MODEL, turn=2),
+    *(Place(point, turn=2) for point in ASKING),
     *_around(ACTIVITY_PREVIEW_OPERATION, Point.PREVIEW_BEFORE_LOOK, Point.PREVIEW_AFTER_LOOK),
     WAITING,
 )
@@ -85,6 +94,7 @@ BRANCHES: Final[Sequence[tuple[Scenario, Sequence[Place]]]] = (
     (LIMITED, _move("release", "reserved", turn=2)),
     (EDITED, _move("cancel", "cancelled")),
     (SIGNED, VERIFYING),
+    (BOUNDED, (*_around(ACTIVITY_DECIDE, *ASKING), *_around(ACTIVITY_DECIDE, *ASKING, turn=2))),
 )
 
 

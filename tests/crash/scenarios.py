@@ -37,12 +37,14 @@ class Scenario:
         faults: the tracker's plan.
         signed: only signed approvals count.
         edited: a person edits the issue while the run waits.
+        bounded: the run has a budget, so each question to its model is an activity of its own.
     """
 
     name: str
     faults: tuple[Fault, ...] = ()
     signed: bool = False
     edited: bool = False
+    bounded: bool = False
 
 
 PLAIN: Final = Scenario(name="plain")
@@ -51,6 +53,7 @@ NOTHING: Final = Scenario(name="nothing", faults=(dropped_before(),))
 LIMITED: Final = Scenario(name="limited", faults=(rate_limited("1"),))
 EDITED: Final = Scenario(name="edited", edited=True)
 SIGNED: Final = Scenario(name="signed", signed=True)
+BOUNDED: Final = Scenario(name="bounded", bounded=True)
 
 
 async def set_the_scene(scenario: Scenario, tracker: TrackerControl) -> None:

@@ -122,9 +122,12 @@ class Cell:
     async def start(self, issue: str = ISSUE) -> Handle:
         """Start a run: one read, a final answer, and its labels, which a person approves."""
         context = {"repository": REPOSITORY} if self.tracker else {}
+        options: dict[str, Any] = {"mode": "approve", "context": context}
+        if self.scenario.bounded:
+            options["budget"] = {"seconds": 86_400}
         return await self.client.start_workflow(
             ISSUE_TRIAGE,
-            args=[a_request(request_id=issue), {"mode": "approve", "context": context}],
+            args=[a_request(request_id=issue), options],
             id=f"{self.name}/{issue}",
             task_queue=self.settings.task_queue,
             result_type=TriageResponse,

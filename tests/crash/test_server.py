@@ -19,7 +19,7 @@ from triage.faults import Point
 
 PLACES = (
     None,
-    Place(Point.ACTIVITY_BEGIN, "decide"),
+    Place(Point.DECIDE_BEFORE_MODEL),
     Place(Point.READ_AFTER_KEEP),
     Place(Point.WRITE_BEFORE_SEND),
     Place(Point.WRITE_AFTER_SEND),

@@ -86,6 +86,12 @@ COMPLETED: Final = (
         drive=people.approve_by_signal,
     ),
     Recording(
+        name="completed-by-local-model-with-budget",
+        ends="completed",
+        options={**APPROVE, "budget": {"seconds": 3_600}},
+        drive=people.approve_by_signal,
+    ),
+    Recording(
         name="completed-by-local-model-after-edit",
         ends="completed",
         options=APPROVE,

@@ -233,7 +233,7 @@ READS_LATER: Final = """
 _decide, _read, _later = decide, read, []
 async def read(tool, request, attempts):
     _later.append((tool, request, attempts))
-    return EvidenceRef(id="owners-api", tool=tool.name, source="", locator="", digest="")
+    return ReadResult(id="owners-api", tool=tool.name, source="", locator="", digest="")
 async def decide(request, timeout_ms, **how):
     result = await _decide(request, timeout_ms, **how)
     while _later:

@@ -29,11 +29,17 @@ from tests.workflow.world import (
     opened_services,
     opened_world,
 )
-from triage.contracts.names import ACTIVITY_DECIDE, ISSUE_TRIAGE
+from triage.contracts.names import (
+    ACTIVITY_DECIDE,
+    ACTIVITY_LOOKUP_OWNER,
+    ACTIVITY_PIN_RUN_CONTEXT,
+    ISSUE_TRIAGE,
+)
 from triage.contracts.payloads import DecideRequest, DecideResult
 from triage.contracts.response import Status, TriageResponse
 from triage.contracts.search_attributes import TRIAGE_WAITING_SINCE
 from triage.contracts.state import StateView
+from triage.story.calls import local_call
 
 SUGGESTED_AT = 120
 """From how many events on this server suggests to continue as new; by default it is 4,096."""
@@ -112,6 +118,20 @@ async def test_an_approval_in_the_middle_of_a_flood_counts(world: World) -> None
 async def _flood_while_running(run: Run, count: int) -> None:
     with suppress(RPCError):
         await _flood(run, count)
+
+
+async def test_an_answer_that_came_along_is_taken_before_a_run_goes_on(world: World) -> None:
+    """A history that is full already costs no answer: what was pinned or read is followed first."""
+    queue = f"later-{uuid.uuid4().hex}"
+    run = await replace(world, queue=queue).start(model="rules")
+    await _flood(run, JUNK)
+    async with altered_world(world, queue=queue):
+        response = await run.response()
+        assert (Status.COMPLETED, None, 2) == (*outcome(response), response.steps)
+        assert (await run.state()).refusals_total == JUNK
+    calls = [local_call(event) for event in await run.events()]
+    names = [call.call.name for call in calls if call is not None]
+    assert [ACTIVITY_PIN_RUN_CONTEXT, ACTIVITY_LOOKUP_OWNER] == names
 
 
 async def test_no_flood_moves_a_deadline(world: World) -> None:

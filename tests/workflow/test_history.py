@@ -26,8 +26,8 @@ from triage.contracts.search_attributes import (
 )
 from triage.converter import plain
 
-W_EVENTS = 10
-W_BYTES = 4_500
+W_EVENTS = 8
+W_BYTES = 3_600
 API_EVENTS = 20
 API_BYTES = 5_000
 WRITE_EVENTS = 16
@@ -77,11 +77,11 @@ async def _kinds_within(run: Run, *, events: int, actions_: int, bytes_: int) ->
     return kinds
 
 
-async def test_one_triage_takes_10_events_at_most(world: World) -> None:
-    """A model that asks nobody, a read, and it again: one task, 10 events, three actions."""
+async def test_one_triage_takes_8_events_at_most(world: World) -> None:
+    """A model that asks nobody, a read, and it again: one task, 8 events, three actions."""
     run = await world.start(model="rules")
     kinds = await _kinds_within(run, events=W_EVENTS, actions_=3, bytes_=W_BYTES)
-    assert (0, 4, 1, 1) == (kinds[SCHEDULED], kinds[MARKER], kinds[UPSERT], kinds[TASK])
+    assert (0, 2, 1, 1) == (kinds[SCHEDULED], kinds[MARKER], kinds[UPSERT], kinds[TASK])
 
 
 async def test_one_triage_by_a_model_behind_an_api_takes_20_events_at_most(world: World) -> None:

@@ -185,7 +185,6 @@ async def opened_world(client: Client, services: Services, home: Path) -> AsyncI
 def _other_activities(services: Services) -> Sequence[Callable[..., Any]]:
     incidents = IncidentActivities(services)
     return [
-        RunContextActivities(services).pin,
         PreviewActivities(services).preview,
         ApprovalActivities(services.store, services.keyring).verify,
         incidents.open,
@@ -201,6 +200,7 @@ async def altered_world(
     services: Services | None = None,
     read_services: Services | None = None,
     handlers: Mapping[str, ReadHandler] = READ_HANDLERS,
+    pin: Callable[..., Any] | None = None,
     decide: Callable[..., Any] | None = None,
     queue: str = "",
 ) -> AsyncIterator[World]:
@@ -211,11 +211,13 @@ async def altered_world(
         services: what all activities work with.
         read_services: what the read tools work with, if that is different.
         handlers: what the read tools do.
+        pin: the activity that begins a run.
         decide: the activity that asks the model.
         queue: the queue of an earlier worker that this one takes over from.
     """
     services = services or world.services
     activities = [
+        pin or RunContextActivities(services).pin,
         decide or DecideActivities(services).decide,
         *read_activities(read_services or services, handlers),
         *_other_activities(services),

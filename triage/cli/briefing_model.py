@@ -20,7 +20,7 @@ from triage.cli.briefing import Gone, ModelText
 from triage.cli.clients import RPC_TIMEOUT, Run
 from triage.contracts.names import ACTIVITY_DECIDE
 from triage.contracts.payloads import DecideOutcome
-from triage.story.calls import Ending, local_call
+from triage.story.calls import Ending, answer_beside, local_call
 from triage.story.payloads import Fields, first
 
 MAX_EVENTS: Final = 2_000
@@ -85,6 +85,8 @@ def _answer(scheduled: HistoryEvent, result: Fields | None) -> ModelText | Gone 
 def _local_answer(event: HistoryEvent) -> ModelText | Gone | None:
     """Return what a call of a model that asks nobody brought, by the marker that records it."""
     done = local_call(event)
+    if done is not None:
+        done = answer_beside(done) or done
     if done is None or done.call.name != ACTIVITY_DECIDE or done.ending is not Ending.COMPLETED:
         return None
     return _decision(done.call.request, done.result)

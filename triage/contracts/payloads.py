@@ -7,11 +7,10 @@ output live in the store and are named by scope, version and digest.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
-from triage.contracts.approval import Digest, Verdict
 from triage.contracts.base import Contract, Sparse
 from triage.contracts.deflated import Deflated
 from triage.contracts.model_faults import ModelFault
@@ -71,93 +70,6 @@ class PolicySnapshot(Contract):
     fallback_models: tuple[str, ...] = ()
 
 
-class EvidenceRef(Contract):
-    """A piece of evidence as the workflow knows it: an id, a place and a digest.
-
-    `facts` are the few normalised fields that decisions are checked against, and `attempts` how
-    often the tool was tried for it. A read leaves out its `tool`, and a `source` that its locator
-    begins with: the workflow has both.
-    """
-
-    id: str
-    tool: str = ""
-    source: str = ""
-    locator: str
-    digest: str
-    size_bytes: int = 0
-    facts: dict[str, JsonValue] = Field(default_factory=dict)
-    attempts: int = 1
-
-    def read_by(self, tool: str) -> EvidenceRef:
-        """Return the whole reference, of what `tool` has read."""
-        source = self.source or self.locator.partition("@")[0]
-        return self.model_copy(update={"tool": self.tool or tool, "source": source})
-
-
-class PinRequest(Contract):
-    """Argument of `pin_run_context`; a local activity, so it leaves no trace in the history.
-
-    `wants_label_ids` says that somebody approved a write before the run began.
-    """
-
-    scope: str
-    request: TriageRequest
-    context: IssueContext
-    model: str | None = None
-    continued_from: ContinuedFrom | None = None
-    wants_label_ids: bool = False
-
-
-class RunContext(Deflated):
-    """Result of `pin_run_context`: the bounded snapshot that the workflow reads rules from.
-
-    `refused` says why the run cannot start (an unknown model, a missing script); everything else
-    is then empty. `inherited` is the evidence of the run that this one continues. `author` opened
-    the issue, as the tracker knows it; `claimed_author` is another one that the start named.
-    `security` says that the issue's text alone makes it one for a security review. `label_ids` are
-    the ids of the rules' labels, where a write was approved before the run began; None elsewhere.
-    `local_model` says that the run's models ask nobody, so that each call is a local activity.
-    """
-
-    refused: str | None = None
-    policy: PolicySnapshot | None = None
-    provenance: Provenance = NOT_PINNED
-    request_digest: str = ""
-    content_digest: str = ""
-    model: str = ""
-    model_timeout_ms: int = 10_000
-    tracker: str = "local"
-    author: str = ""
-    claimed_author: str = ""
-    local_trust: bool = False
-    security: bool = False
-    inherited: tuple[EvidenceRef, ...] = ()
-    label_ids: dict[str, str] | None = None
-    local_model: bool = False
-
-
-class DecideRequest(Sparse):
-    """Argument of `decide`: the step and where its inputs are stored.
-
-    `correction` says in our words what was wrong with the answer before, so that the model may
-    correct it. `tokens_left`, `cost_micros_left` and `attempts_left` are what the run may still
-    spend; None is no bound. Both digests may be abbreviated: see `abbreviated`. `request` is there
-    for a local call alone, which leaves no argument in any history: nobody has to look it up then.
-    """
-
-    scope: str
-    step: int
-    version: int
-    model: str
-    request_digest: str
-    policy_digest: str
-    correction: str | None = None
-    tokens_left: int | None = None
-    cost_micros_left: int | None = None
-    attempts_left: int | None = None
-    request: TriageRequest | None = None
-
-
 class Usage(Contract):
     """What was charged for one step; zeros when the adapter costs nothing.
 
@@ -207,6 +119,132 @@ class DecideResult(Sparse):
     asked: Asked | None = None
 
 
+class EvidenceRef(Contract):
+    """A piece of evidence as the workflow knows it: an id, a place and a digest.
+
+    `facts` are the few normalised fields that decisions are checked against, and `attempts` how
+    often the tool was tried for it. A read leaves out its `tool`, and a `source` that its locator
+    begins with: the workflow has both.
+    """
+
+    id: str
+    tool: str = ""
+    source: str = ""
+    locator: str
+    digest: str
+    size_bytes: int = 0
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
+    attempts: int = 1
+
+
+class ReadResult(EvidenceRef):
+    """Result of a read tool's activity: the evidence, and the answer to the question it led to.
+
+    `answer` is there where that question came along and the model had a decision.
+    """
+
+    answer: DecideResult | None = None
+
+    def read_by(self, tool: str) -> EvidenceRef:
+        """Return the whole reference, of what `tool` has read."""
+        said = {name: getattr(self, name) for name in self.model_fields_set - {"answer"}}
+        source = self.source or self.locator.partition("@")[0]
+        return EvidenceRef.model_validate({**said, "tool": self.tool or tool, "source": source})
+
+
+class Turn(Contract):
+    """When the first question of a run is due: its step, and the run's version then."""
+
+    step: int
+    version: int
+
+
+class PinRequest(Contract):
+    """Argument of `pin_run_context`; a local activity, so it leaves no trace in the history.
+
+    `wants_label_ids` says that somebody approved a write before the run began. `turn` is there
+    where nothing can come between this and the first question, so that it may be asked here.
+    """
+
+    scope: str
+    request: TriageRequest
+    context: IssueContext
+    model: str | None = None
+    continued_from: ContinuedFrom | None = None
+    wants_label_ids: bool = False
+    turn: Turn | None = None
+
+
+class RunContext(Deflated):
+    """Result of `pin_run_context`: the bounded snapshot that the workflow reads rules from.
+
+    `refused` says why the run cannot start (an unknown model, a missing script); everything else
+    is then empty. `inherited` is the evidence of the run that this one continues. `author` opened
+    the issue, as the tracker knows it; `claimed_author` is another one that the start named.
+    `security` says that the issue's text alone makes it one for a security review. `label_ids` are
+    the ids of the rules' labels, where a write was approved before the run began; None elsewhere.
+    `local_model` says that the run's models ask nobody, so that each call is a local activity.
+    `answer` is the model's to the first question, where that came along.
+    """
+
+    refused: str | None = None
+    policy: PolicySnapshot | None = None
+    provenance: Provenance = NOT_PINNED
+    request_digest: str = ""
+    content_digest: str = ""
+    model: str = ""
+    model_timeout_ms: int = 10_000
+    tracker: str = "local"
+    author: str = ""
+    claimed_author: str = ""
+    local_trust: bool = False
+    security: bool = False
+    inherited: tuple[EvidenceRef, ...] = ()
+    label_ids: dict[str, str] | None = None
+    local_model: bool = False
+    answer: DecideResult | None = None
+
+    def without_answer(self) -> RunContext:
+        """Return what holds for the whole run."""
+        if self.answer is None:
+            return self
+        said = {name: getattr(self, name) for name in self.model_fields_set - {"answer"}}
+        return RunContext.model_construct(**said)
+
+    def after(self, before: RunContext) -> RunContext:
+        """Return what an edited run is held to, which was held to `before`."""
+        kept: dict[str, object] = {}
+        if before.security:
+            # An edit that takes the word away takes nothing back.
+            kept["security"] = True
+        if before.label_ids is not None:
+            # Nor is what was approved at the start about labels that an edit found.
+            kept["label_ids"] = before.label_ids
+        return self.model_copy(update=kept) if kept else self
+
+
+class DecideRequest(Sparse):
+    """Argument of `decide`: the step and where its inputs are stored.
+
+    `correction` says in our words what was wrong with the answer before, so that the model may
+    correct it. `tokens_left`, `cost_micros_left` and `attempts_left` are what the run may still
+    spend; None is no bound. Both digests may be abbreviated: see `abbreviated`. `request` is there
+    for a local call alone, which leaves no argument in any history: nobody has to look it up then.
+    """
+
+    scope: str
+    step: int
+    version: int
+    model: str
+    request_digest: str
+    policy_digest: str
+    correction: str | None = None
+    tokens_left: int | None = None
+    cost_micros_left: int | None = None
+    attempts_left: int | None = None
+    request: TriageRequest | None = None
+
+
 class Target(Contract):
     """The issue that a write is about: always the request's own."""
 
@@ -216,7 +254,11 @@ class Target(Contract):
 
 
 class ReadRequest(Sparse):
-    """Argument of a read tool's activity; `target` is the run's issue, for a tool that needs it."""
+    """Argument of a read tool's activity.
+
+    `target` is the run's issue, for a tool that needs it. `ask` is the question that comes next,
+    for a local call alone: it is asked as soon as the evidence is kept.
+    """
 
     scope: str
     version: int
@@ -224,6 +266,7 @@ class ReadRequest(Sparse):
     policy_digest: str
     timeout_ms: int
     target: Target | None = None
+    ask: DecideRequest | None = None
 
 
 class Operation(Sparse):
@@ -277,49 +320,6 @@ class Approval(Contract):
     source: Literal["start", "signal", "update"]
     decided_at: str
     expires_at: str | None = None
-
-
-class VerifyRequest(Contract):
-    """Argument of `verify_approval`: the review that came, and what the run waits for.
-
-    The run and its namespace are those of the activity. `use_by` is from when on the decision, once
-    it is recorded, allows no write any more (ISO 8601); None means never. `decides` says whether it
-    is the decision: one approval of several is not, until there are enough of them. `subjects` are
-    those who have approved it already, and `barred` the names of those who may not decide.
-    """
-
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-    scope: str
-    tenant: str
-    operation_id: str
-    version: int
-    operation_digest: Digest
-    approval_digest: Digest
-    verdict: Verdict
-    approver: str
-    token: Annotated[str, Field(repr=False)]
-    use_by: str | None = None
-    decides: bool = True
-    subjects: tuple[str, ...] = ()
-    barred: tuple[str, ...] = ()
-
-
-class VerifyResult(Contract):
-    """Result of `verify_approval`.
-
-    `code` is ``accepted`` or a refusal's code; `detail` says which check failed. `token_id` is a
-    digest that stands for the token, and `expires_at` when the decision ends, if it does. `subject`
-    is the signer's stable id.
-    """
-
-    accepted: bool
-    code: str
-    detail: str = ""
-    approver: str | None = None
-    token_id: str | None = None
-    expires_at: str | None = None
-    subject: str | None = None
 
 
 class WriteRequest(Contract):

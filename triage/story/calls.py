@@ -11,6 +11,7 @@ from temporalio.api.common.v1 import Payloads
 from temporalio.api.failure.v1 import Failure
 from temporalio.api.history.v1 import HistoryEvent, MarkerRecordedEventAttributes
 
+from triage.contracts.names import ACTIVITY_DECIDE
 from triage.story.parts import time_of
 from triage.story.payloads import Fields, failure_of, first
 from triage.story.words import counted, named, span
@@ -55,6 +56,7 @@ class Done:
     Attributes:
         result: what it returned, if it returned anything that can be read here.
         failure: the type of its failure and the message.
+        along: the activity that it was done in, if it was none of its own.
     """
 
     call: Call
@@ -63,18 +65,21 @@ class Done:
     took: timedelta
     result: Fields
     failure: tuple[str, str] = ("", "")
+    along: str = ""
 
     @property
     def effort(self) -> str:
         """Attempts and time, and what earlier attempts met."""
+        if self.along:
+            return f"along with {named(self.along)}"
         attempts = counted(self.call.attempts, "attempt") if self.call.attempts > 1 else ""
         before = f"before that {named(self.call.trouble)}" if self.call.trouble else ""
         return ", ".join(part for part in (span(self.took), attempts, before) if part)
 
     @property
-    def duration_ms(self) -> int:
-        """How long it took in all, from when it was asked for."""
-        return self.took // timedelta(milliseconds=1)
+    def duration_ms(self) -> int | None:
+        """How long it took, from when it was asked for; None if that is part of another's."""
+        return None if self.along else self.took // timedelta(milliseconds=1)
 
 
 class Calls:
@@ -165,6 +170,15 @@ def local_call(event: HistoryEvent) -> Done | None:
         result=result,
         failure=failure_of(marker.failure) if failed else ("", ""),
     )
+
+
+def answer_beside(done: Done) -> Done | None:
+    """Return the model's answer that an activity brought along; None if it brought none."""
+    answer = done.result.fields("answer")
+    if not answer.readable:
+        return None
+    call = Call(ACTIVITY_DECIDE, answer.fields("asked"), done.call.asked_at, 1)
+    return Done(call, done.event, Ending.COMPLETED, timedelta(), answer, along=done.call.name)
 
 
 def _local_result(marker: MarkerRecordedEventAttributes) -> Fields:

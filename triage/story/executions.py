@@ -15,7 +15,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from triage.contracts.names import ACTIVITY_DECIDE, ACTIVITY_VERIFY_APPROVAL
 from triage.story.activities import tell_activity
 from triage.story.beginnings import tell_start
-from triage.story.calls import LOCAL_ACTIVITY, Call, Calls, Done, local_call
+from triage.story.calls import LOCAL_ACTIVITY, Call, Calls, Done, answer_beside, local_call
 from triage.story.decisions import tell_decision
 from triage.story.endings import (
     tell_end,
@@ -206,6 +206,8 @@ class Teller:
         done = local_call(event)
         if done is not None:
             yield from self._done(done, seen=True)
+            if (answer := answer_beside(done)) is not None:
+                yield from self._done(answer, seen=True)
         elif event.marker_recorded_event_attributes.marker_name != LOCAL_ACTIVITY:
             name = named(event.marker_recorded_event_attributes.marker_name)
             yield beat(event, Kind.OTHER, f"also recorded: marker {name}")

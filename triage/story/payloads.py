@@ -114,6 +114,11 @@ class Fields:
         """Return a field that is an object."""
         return Fields(self._values.get(name))
 
+    def without(self, name: str) -> Fields:
+        """Return all fields but one."""
+        kept = {field: value for field, value in self._values.items() if field != name}
+        return Fields(kept) if self.readable else self
+
     def names(self) -> tuple[str, ...]:
         """Return the names of all fields."""
         return tuple(self._values)

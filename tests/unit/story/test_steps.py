@@ -20,6 +20,20 @@ def test_each_step_says_what_was_proposed_and_why_it_was_followed() -> None:
     ]
 
 
+def test_a_step_is_told_alike_whether_its_question_came_along_or_was_asked_by_itself() -> None:
+    """What a model that asks nobody proposed, and what came of it, hides in no other activity."""
+    names = ("completed-by-local-model", "completed-by-local-model-with-budget")
+    along, alone = (of_kind(told(name), Kind.MODEL) for name in names)
+    keys = ("step", "decision", "accepted", "failure", "tool")
+    assert 2 == len(along)
+    assert [[beat.facts.get(key) for key in keys] for beat in alone] == [
+        [beat.facts.get(key) for key in keys] for beat in along
+    ]
+    assert "accepted: it rests on returned evidence" in along[1].text
+    kinds = [beat.kind for beat in told(names[0]).beats]
+    assert [beat.kind for beat in told(names[1]).beats] == kinds
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
