@@ -3,7 +3,7 @@
 Why it exists: a statement on a local file takes some microseconds, and handing it to a thread and
 back costs many times that; a run has dozens. Only the beginning of a transaction that writes waits
 for other processes, and only its commit waits for the disk. In between nobody can be in the way:
-the write lock is held, and in WAL mode a reader never waits.
+the write lock is held, and in WAL mode a reader never waits, nor does the end of its transaction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Dialect, Engine, QueuePool, Result, create_en
 from triage.storage.address import Address
 from triage.storage.connections import AsyncConnection
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable
-from triage.storage.sqlite import BEGIN, OpenedFile, set_up_connections, took_at_once
+from triage.storage.sqlite import BEGIN, WRITING, OpenedFile, set_up_connections, took_at_once
 
 CONNECTIONS: Final = 15
 """At a time; whoever comes later waits for a turn."""
@@ -133,10 +133,10 @@ class DirectEngine:
                 except BaseException:
                     connection.rollback()
                     raise
-                if how is None:
-                    commit()
-                else:
+                if how == WRITING:
                     await in_thread(self._threads, commit)
+                else:
+                    commit()
 
 
 class DirectConnection:

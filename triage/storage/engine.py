@@ -25,7 +25,7 @@ from triage.storage.columns import UtcDateTime
 from triage.storage.connections import AsyncConnection
 from triage.storage.direct import DirectEngine
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable, translate
-from triage.storage.sqlite import prepare_file, turn_on_wal
+from triage.storage.sqlite import LOOKING, WRITING, prepare_file, turn_on_wal
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -75,8 +75,8 @@ class Store:
             direct = DirectEngine(address, transaction_seconds * _SQLITE_BUSY_SHARE)
             self._engine = direct
             self._begin_reading: _Begin = direct.begin
-            self._begin_writing: _Begin = partial(direct.begin, "BEGIN IMMEDIATE")
-            self._begin_looking: _Begin = partial(direct.begin, "BEGIN")
+            self._begin_writing: _Begin = partial(direct.begin, WRITING)
+            self._begin_looking: _Begin = partial(direct.begin, LOOKING)
         else:
             engine = _postgresql_engine(address.url)
             self._engine = engine

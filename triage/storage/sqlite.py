@@ -15,6 +15,10 @@ from triage.storage.errors import StorageMisconfigured, StorageUnavailable
 
 BEGIN: Final = "triage_begin"
 """The execution option that holds the statement to begin a transaction with."""
+LOOKING: Final = "BEGIN"
+"""Begins a transaction that only reads, and takes no lock before the first row is asked for."""
+WRITING: Final = "BEGIN IMMEDIATE"
+"""Begins a transaction that may write, and takes the lock for it."""
 
 _PRIVATE: Final = 0o600
 _BESIDE: Final = ("-wal", "-shm")
@@ -168,6 +172,9 @@ def turn_on_wal(connection: Connection) -> None:
 def took_at_once(connection: Connection, begin: str, busy_seconds: float) -> bool:
     """Begin a transaction unless that has to wait for another process; return whether it did."""
     driver: Any = connection.connection.dbapi_connection
+    if begin == LOOKING:
+        driver.execute(begin)
+        return True
     driver.execute("PRAGMA busy_timeout = 0")
     try:
         driver.execute(begin)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import cast
@@ -113,6 +114,16 @@ async def test_threads_that_others_wait_in_hold_up_nothing(store: Store) -> None
         at_last.cancel()
         over.set()
         await asyncio.gather(*hung)
+
+
+async def test_whoever_only_looks_needs_no_thread(store: Store) -> None:
+    """Single reads and reads that belong together go on where no thread is to be had."""
+    assert [] == await _names(store)
+    cast("DirectEngine", store._engine)._threads.shutdown()
+    assert [] == await _names(store)
+    async with store.snapshot() as connection:
+        assert 7 == await connection.scalar(text("SELECT 7"))
+    cast("DirectEngine", store._engine)._threads = ThreadPoolExecutor(1)
 
 
 async def test_a_cancelled_wait_leaves_no_lock_behind(store: Store) -> None:
