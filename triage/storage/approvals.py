@@ -14,10 +14,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.engine import RowMapping
 
 from triage.storage.audit import AuditEntry, append
+from triage.storage.columns import UtcDateTime
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.rows import first_row, insert_first
@@ -99,6 +100,25 @@ class ApprovalRow:
     revoked_at: datetime | None = None
     consumed_by: str | None = None
     consumed_at: datetime | None = None
+
+
+# Built once, since to build a statement takes longer than to run it.
+_A: Final = approvals.c
+_NOW: Final = bindparam("now", type_=UtcDateTime())
+_MINE: Final = (_A.operation_key == bindparam("of"), _A.version == bindparam("at"))
+_DECISION: Final = select(approvals).where(*_MINE)
+_CONSUME: Final = (
+    update(approvals)
+    .where(
+        *_MINE,
+        _A.operation_digest == bindparam("doing"),
+        _A.verdict == Verdict.APPROVE,
+        _A.revoked_at.is_(None),
+        or_(_A.expires_at.is_(None), _A.expires_at > _NOW),
+        or_(_A.consumed_by.is_(None), _A.consumed_by == bindparam("of")),
+    )
+    .values(consumed_by=bindparam("of"), consumed_at=func.coalesce(_A.consumed_at, _NOW))
+)
 
 
 class Approvals:
@@ -245,20 +265,8 @@ async def consume(
     Returns:
         None when it was used, now or before, by this very operation; otherwise why not.
     """
-    a = approvals.c
-    used = await connection.execute(
-        update(approvals)
-        .where(
-            a.operation_key == operation_key,
-            a.operation_digest == operation_digest,
-            a.version == version,
-            a.verdict == Verdict.APPROVE,
-            a.revoked_at.is_(None),
-            or_(a.expires_at.is_(None), a.expires_at > now),
-            or_(a.consumed_by.is_(None), a.consumed_by == operation_key),
-        )
-        .values(consumed_by=operation_key, consumed_at=func.coalesce(a.consumed_at, now))
-    )
+    which = {"of": operation_key, "doing": operation_digest, "at": version, "now": now}
+    used = await connection.execute(_CONSUME, which)
     if used.rowcount == 1:
         return None
     stands = await find_approval(connection, operation_key, version)
@@ -269,12 +277,7 @@ async def find_approval(
     connection: AsyncConnection, operation_key: str, version: int
 ) -> ApprovalRow | None:
     """Return the decision on an operation at a version, in the caller's transaction."""
-    found = await first_row(
-        connection,
-        select(approvals).where(
-            approvals.c.operation_key == operation_key, approvals.c.version == version
-        ),
-    )
+    found = await first_row(connection, _DECISION, {"of": operation_key, "at": version})
     return None if found is None else _to_row(found)
 
 

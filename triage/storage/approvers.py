@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from triage.contracts.canonical import digest_of
 from triage.storage.approvals import (
@@ -25,6 +25,9 @@ from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.operations import OperationRecord
 from triage.storage.schema import audit
+
+# Built once, since to build a statement takes longer than to run it.
+_CHAINS: Final = select(audit.c.tenant_key).where(audit.c.subject == bindparam("of")).distinct()
 
 
 async def use_approvals(
@@ -63,9 +66,8 @@ async def is_held_by(store: Store, operation_key: str, tenant: str) -> bool:
 
     An operation that nothing is told of is held by nobody yet.
     """
-    query = select(audit.c.tenant_key).where(audit.c.subject == operation_key).distinct()
     async with store.read() as connection:
-        chains = set((await connection.execute(query)).scalars())
+        chains = set((await connection.execute(_CHAINS, {"of": operation_key})).scalars())
     return chains <= {digest_of(tenant)}
 
 

@@ -25,7 +25,7 @@ from triage.storage.claims import RefusedError, claim
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.judgement import lease_end, quiet_for_seconds
-from triage.storage.ledger_rows import flag, locked, move, read_one, to_record, unreadable_named
+from triage.storage.ledger_rows import flag, locked, move, to_record, unlocked, unreadable_named
 from triage.storage.operations import (
     MoveCode,
     Moved,
@@ -123,7 +123,7 @@ class Ledger:
         """Look again, right before the first byte: epoch, lease and approval; changes nothing."""
         async with self._store.read() as connection:
             now = await self._store.now(connection)
-            record = await _find(connection, operation_key)
+            record = await unlocked(connection, operation_key)
             if record is None or record.epoch != epoch:
                 return _absent_or_fenced(record)
             if record.state is not _S.DISPATCHED:
@@ -284,7 +284,7 @@ class Ledger:
             StorageUnreadable: somebody edited its row.
         """
         async with self._store.read() as connection:
-            return await _find(connection, operation_key)
+            return await unlocked(connection, operation_key)
 
     async def list(
         self,
@@ -349,11 +349,6 @@ async def _go(
         return _illegal(record)
     await move(connection, record, target, now, values)
     return Moved(code=MoveCode.DONE, state=target)
-
-
-async def _find(connection: AsyncConnection, operation_key: str) -> OperationRecord | None:
-    query = select(operations).where(operations.c.operation_key == operation_key)
-    return await read_one(connection, query)
 
 
 def _absent_or_fenced(record: OperationRecord | None) -> Moved:

@@ -30,9 +30,27 @@ EDITED: Final = (
 _UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 
-_LOCKED: Final = (
-    select(operations).where(operations.c.operation_key == bindparam("of")).with_for_update()
+# Built once, since to build a statement takes longer than to run it.
+_O: Final = operations.c
+_OPERATION: Final = select(operations).where(_O.operation_key == bindparam("of"))
+_LOCKED: Final = _OPERATION.with_for_update()
+_MOVE: Final = update(operations).where(
+    _O.operation_key == bindparam("of"),
+    _O.epoch == bindparam("held"),
+    _O.state == bindparam("from"),
 )
+_TOMBSTONE: Final = select(operation_tombstones).where(
+    operation_tombstones.c.operation_key == bindparam("of")
+)
+
+
+async def unlocked(connection: AsyncConnection, operation_key: str) -> OperationRecord | None:
+    """Return an operation as it is now.
+
+    Raises:
+        StorageUnreadable: somebody edited its row.
+    """
+    return await read_one(connection, _OPERATION, {"of": operation_key})
 
 
 async def locked(connection: AsyncConnection, operation_key: str) -> OperationRecord | None:
@@ -68,9 +86,7 @@ def unreadable_named() -> Iterator[None]:
 
 async def purged(connection: AsyncConnection, operation_key: str) -> tuple[str, Settled] | None:
     """Return the digest and the answer that are left of a purged operation."""
-    tombstone = operation_tombstones.c
-    query = select(operation_tombstones).where(tombstone.operation_key == operation_key)
-    found = await first_row(connection, query)
+    found = await first_row(connection, _TOMBSTONE, {"of": operation_key})
     if found is None:
         return None
     answer = Settled(
@@ -97,16 +113,9 @@ async def move(
     """
     if not may_move(record.state, target):
         raise ValueError(f"no move leads from {record.state} to {target}")
-    o = operations.c
-    changed = await connection.execute(
-        update(operations)
-        .where(
-            o.operation_key == record.operation_key,
-            o.epoch == record.epoch,
-            o.state == record.state,
-        )
-        .values(**values, state=target, updated_at=now)
-    )
+    was = {"of": record.operation_key, "held": record.epoch, "from": record.state}
+    moved = {**values, "state": target, "updated_at": now}
+    changed = await connection.execute(_MOVE, was | moved)
     if changed.rowcount != 1:
         raise StorageUnavailable("the operation moved under its lock: nothing was written")
     epoch = values.get("epoch", record.epoch)

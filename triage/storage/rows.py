@@ -41,6 +41,8 @@ def _postgresql_insert() -> Callable[[Table], Any]:
     return postgresql.insert
 
 
-async def first_row(connection: AsyncConnection, statement: Executable) -> RowMapping | None:
-    """Run a query and return its first row as a mapping, or None."""
-    return (await connection.execute(statement)).mappings().first()
+async def first_row(
+    connection: AsyncConnection, statement: Executable, values: Mapping[str, object] | None = None
+) -> RowMapping | None:
+    """Run a query with `values` and return its first row as a mapping, or None."""
+    return (await connection.execute(statement, values)).mappings().first()

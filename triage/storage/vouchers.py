@@ -9,14 +9,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from triage.contracts.canonical import short_hash
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.rows import insert_first
 from triage.storage.schema_intake import vouchers
+
+# Built once, since to build a statement takes longer than to run it.
+_V: Final = vouchers.c
+_KEPT: Final = (
+    select(_V.operation_key, _V.version, _V.tracker, _V.person_id, _V.login)
+    .where(_V.operation_key == bindparam("of"), _V.version == bindparam("at"))
+    .order_by(_V.voucher_key)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +56,7 @@ async def keep_voucher(connection: AsyncConnection, voucher: Voucher, now: datet
 
 async def vouchers_of(store: Store, operation_key: str, version: int) -> list[Voucher]:
     """Return everybody who was vouched for when an operation was decided on at a version."""
-    v = vouchers.c
-    query = (
-        select(v.operation_key, v.version, v.tracker, v.person_id, v.login)
-        .where(v.operation_key == operation_key, v.version == version)
-        .order_by(v.voucher_key)
-    )
+    which = {"of": operation_key, "at": version}
     async with store.read() as connection:
-        rows = (await connection.execute(query)).mappings().all()
+        rows = (await connection.execute(_KEPT, which)).mappings().all()
     return [Voucher(**row) for row in rows]
