@@ -156,7 +156,7 @@ class LabelWrite:
             return "the issue changed after it was shown", WriteOutcome.CONFLICT
         if changed := inventory.change(self._operation.label_ids or {}):
             return changed.value, WriteOutcome.CONFLICT
-        if missing := [x for x in self._operation.labels if not has_labels(inventory.names, [x])]:
+        if missing := inventory.lacks(self._operation.labels):
             return no_label(missing), WriteOutcome.REFUSED
         if reading.removed:
             return LABEL_REMOVED, WriteOutcome.REFUSED

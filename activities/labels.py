@@ -28,7 +28,6 @@ from triage.trackers.base import (
     IssueNotFound,
     LabelPresence,
     TrackerRefused,
-    has_labels,
     with_labels,
 )
 from triage.trackers.inventory import Inventory
@@ -76,7 +75,7 @@ class PreviewActivities:
         shown = Preview(
             labels_before=tuple(sorted(issue.labels)),
             labels_after=tuple(sorted(after)),
-            missing=tuple(x for x in request.labels if not has_labels(inventory.names, [x])),
+            missing=tuple(inventory.lacks(request.labels)),
             content_digest=issue.content_digest,
         )
         return shown.model_copy(update=_unusual(request, inventory, places, len(after)))

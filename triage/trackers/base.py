@@ -274,6 +274,8 @@ def is_label(name: str) -> bool:
 
 def label_key(name: str) -> str:
     """Return what all spellings of one label share: letter case and composition do not matter."""
+    if name.isascii():  # As nearly all are, each of a repository several times in every write.
+        return name.lower()
     return unicodedata.normalize("NFC", name).casefold()
 
 

@@ -47,6 +47,10 @@ class Inventory:
         """Their names, sorted."""
         return tuple(sorted(label.name for label in self.labels))
 
+    def lacks(self, names: Iterable[str]) -> list[str]:
+        """Return those of `names` that are not there in any spelling."""
+        return [name for name in names if label_key(name) not in self._by_key]
+
     def find(self, name: str) -> RepositoryLabel | None:
         """Return the label of this name, whatever its letter case; None if it is not one label."""
         exact = self._by_name.get(name)

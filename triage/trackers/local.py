@@ -30,14 +30,14 @@ from triage.trackers.local_people import checked_label, require_issue
 from triage.trackers.local_rows import (
     IssueEvent,
     Label,
-    add_event,
+    add_events,
     find_issue,
     has_labels,
     insert_issue,
     insert_label,
     inventory,
-    known_labels,
     label_key,
+    labels_of,
     labels_on,
     put_on,
     removed_from,
@@ -93,12 +93,12 @@ class LocalTracker(LocalUndo):
     async def label_inventory(self, repository: str) -> tuple[str, ...]:
         """Return the labels that exist in a repository, sorted by name."""
         async with self._read() as connection:
-            return (await inventory(connection, repository)).names
+            return inventory(await labels_of(connection, repository)).names
 
     async def labels_by_id(self, repository: str) -> tuple[RepositoryLabel, ...]:
         """Return the labels of a repository with their ids."""
         async with self._read() as connection:
-            return (await inventory(connection, repository)).labels
+            return inventory(await labels_of(connection, repository)).labels
 
     async def label_presence(
         self, repository: str, number: str, labels: Sequence[str]
@@ -149,10 +149,12 @@ class LocalTracker(LocalUndo):
             row = await require_issue(connection, repository, number)
             if row["locked"]:
                 raise TrackerRefused("issue_locked", "the issue is locked")
-            if pinned and (change := (await inventory(connection, repository)).change(pinned)):
+            there = await labels_of(connection, repository)
+            if pinned and (change := inventory(there).change(pinned)):
                 raise TrackerRefused(LABEL_CHANGED, change.value)
-            known = await known_labels(connection, repository, filter(is_label, labels))
-            asked = [(name, known.get(label_key(repository, name))) for name in labels]
+            known = {label.key: label for label in there}
+            keys = [label_key(repository, name) if is_label(name) else "" for name in labels]
+            asked = [(name, known.get(key)) for name, key in zip(labels, keys, strict=True)]
             if any(label is None for _, label in asked):
                 return LabelsAdded(results=tuple(_not_attempted(*pair) for pair in asked))
             now = await self._store.now(connection)
@@ -176,35 +178,40 @@ class _Adding:
         """Put on what is not there and was not taken off by a person."""
         present = {label.key for label in await labels_on(self._connection, self._key)}
         removed = await removed_from(self._connection, self._key)
-        wanted = {label.key for label in labels} - removed - present
-        if wanted and len(present | wanted) > MAX_LABELS:
+        wanted = {label.key: label for label in labels if label.key not in present | removed}
+        if wanted and len(present) + len(wanted) > MAX_LABELS:
             raise TrackerRefused("too_many_labels", "the issue would have over 100 labels")
         results = []
         for label in labels:
-            results.append(await self._add_one(label, _presence(label.key, present, removed)))
+            results.append(_result(label, _presence(label.key, present, removed)))
             present.add(label.key)
+        if wanted:
+            await self._put_on([*wanted.values()])
         return LabelsAdded(results=tuple(results))
 
-    async def _add_one(self, label: Label, presence: LabelPresence) -> LabelResult:
-        match presence:
-            case LabelPresence.PRESENT:
-                return LabelResult(label=label.name, status=LabelStatus.ALREADY_PRESENT)
-            case LabelPresence.REMOVED_BY_PERSON:
-                return _refused(label.name, LabelRefusal.REMOVED_BY_PERSON)
-            case LabelPresence.ABSENT:
-                await self._put_on(label)
-                return LabelResult(label=label.name, status=LabelStatus.ADDED)
+    async def _put_on(self, labels: Sequence[Label]) -> None:
+        await put_on(self._connection, self._key, labels, self._now)
+        events = [(self._added(label), label) for label in labels]
+        await add_events(self._connection, self._key, events)
 
-    async def _put_on(self, label: Label) -> None:
-        await put_on(self._connection, self._key, label, self._now)
-        event = IssueEvent(
+    def _added(self, label: Label) -> IssueEvent:
+        return IssueEvent(
             action="added",
             label=label.name,
             by=self._by,
             at=self._now,
             operation_key=self._operation_key,
         )
-        await add_event(self._connection, self._key, event, label)
+
+
+def _result(label: Label, presence: LabelPresence) -> LabelResult:
+    match presence:
+        case LabelPresence.PRESENT:
+            return LabelResult(label=label.name, status=LabelStatus.ALREADY_PRESENT)
+        case LabelPresence.REMOVED_BY_PERSON:
+            return _refused(label.name, LabelRefusal.REMOVED_BY_PERSON)
+        case LabelPresence.ABSENT:
+            return LabelResult(label=label.name, status=LabelStatus.ADDED)
 
 
 def _presence(key: str, present: set[str], removed: set[str]) -> LabelPresence:

@@ -144,7 +144,7 @@ class LocalIssues:
             if found in await labels_on(connection, row["issue_key"]):
                 return
             now = await self._store.now(connection)
-            await put_on(connection, row["issue_key"], found, now)
+            await put_on(connection, row["issue_key"], [found], now)
             await add_event(
                 connection, row["issue_key"], _label_event("added", found, by, now), found
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -48,6 +49,7 @@ _LABEL_EVENTS_OF: Final = (
     .where(_EVENTS.issue_key == _WHICH, _EVENTS.label_key.is_not(None))
     .order_by(_EVENTS.seq)
 )
+_LABEL_IDS_KEPT: Final = 4_096
 _LAST_EVENT: Final = select(func.max(_EVENTS.seq)).where(_EVENTS.issue_key == _WHICH)
 
 
@@ -86,7 +88,13 @@ class Label:
     @property
     def id(self) -> str:
         """What no other label gets, not even one that is made under its name later."""
-        return short_hash(self.key, self.created_at.isoformat())
+        return _label_id(self.key, self.created_at)
+
+
+@lru_cache(_LABEL_IDS_KEPT)
+def _label_id(key: str, created_at: datetime) -> str:
+    """Return a label's id; kept, since a write reads all labels of its repository several times."""
+    return short_hash(key, created_at.isoformat())
 
 
 def issue_key(repository: str, number: str) -> str:
@@ -121,7 +129,8 @@ async def insert_issue(
     if not await insert_first(connection, tracker_issues, values):
         return None
     # Nothing can have happened to it before, and every run begins here: two statements less.
-    await _insert_event(connection, key, 1, IssueEvent(action="created", by=by, at=now))
+    created = _event_values(key, 1, IssueEvent(action="created", by=by, at=now), None)
+    await connection.execute(_INSERT_EVENT, created)
     return to_issue(values, [])
 
 
@@ -150,10 +159,14 @@ async def known_labels(
     return {row["label_key"]: _label(row) for row in rows}
 
 
-async def inventory(connection: AsyncConnection, repository: str) -> Inventory:
+async def labels_of(connection: AsyncConnection, repository: str) -> list[Label]:
     """Return a repository's labels."""
     rows = await connection.execute(_INVENTORY, {"of": repository_key(repository)})
-    labels = map(_label, rows.mappings())
+    return [*map(_label, rows.mappings())]
+
+
+def inventory(labels: Iterable[Label]) -> Inventory:
+    """Return a repository's labels as every tracker gives them."""
     return Inventory(RepositoryLabel(label.id, label.name) for label in labels)
 
 
@@ -180,11 +193,16 @@ async def insert_label(
     return await insert_first(connection, tracker_labels, values)
 
 
-async def put_on(connection: AsyncConnection, key: str, label: Label, now: datetime) -> None:
-    """Put a label on a locked issue, after those that are there."""
-    last = await connection.scalar(_LAST_LABEL, {"of": key})
-    place = {"issue_key": key, "label_key": label.key, "position": (last or 0) + 1, "added_at": now}
-    await connection.execute(_PUT_ON, place)
+async def put_on(
+    connection: AsyncConnection, key: str, labels: Sequence[Label], now: datetime
+) -> None:
+    """Put labels on a locked issue, after those that are there and in their order."""
+    last = await connection.scalar(_LAST_LABEL, {"of": key}) or 0
+    places = [
+        {"issue_key": key, "label_key": label.key, "position": position, "added_at": now}
+        for position, label in enumerate(labels, last + 1)
+    ]
+    await connection.execute(_PUT_ON, places)
 
 
 async def events_of(connection: AsyncConnection, key: str) -> list[IssueEvent]:
@@ -212,19 +230,21 @@ async def add_event(
     connection: AsyncConnection, key: str, event: IssueEvent, label: Label | None = None
 ) -> None:
     """Append to the log of a locked issue, and note that it changed."""
-    last = await connection.scalar(_LAST_EVENT, {"of": key})
-    await _insert_event(connection, key, (last or 0) + 1, event, label)
-    await connection.execute(_TOUCH, {"of": key, "updated_at": event.at})
+    await add_events(connection, key, [(event, label)])
 
 
-async def _insert_event(
-    connection: AsyncConnection,
-    key: str,
-    seq: int,
-    event: IssueEvent,
-    label: Label | None = None,
+async def add_events(
+    connection: AsyncConnection, key: str, events: Sequence[tuple[IssueEvent, Label | None]]
 ) -> None:
-    values = {
+    """Append several to the log of a locked issue, in their order; each with its label."""
+    last = await connection.scalar(_LAST_EVENT, {"of": key}) or 0
+    rows = [_event_values(key, seq, *one) for seq, one in enumerate(events, last + 1)]
+    await connection.execute(_INSERT_EVENT, rows)
+    await connection.execute(_TOUCH, {"of": key, "updated_at": events[-1][0].at})
+
+
+def _event_values(key: str, seq: int, event: IssueEvent, label: Label | None) -> dict[str, Any]:
+    return {
         "issue_key": key,
         "seq": seq,
         "action": event.action,
@@ -234,7 +254,6 @@ async def _insert_event(
         "operation_key": event.operation_key,
         "at": event.at,
     }
-    await connection.execute(_INSERT_EVENT, values)
 
 
 def to_issue(row: RowMapping | Mapping[str, Any], labels: Sequence[Label]) -> TrackedIssue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,13 @@ from tests.unit.trackers.far_ends import (
 from triage.storage.engine import Store
 from triage.storage.migrate import upgrade
 from triage.trackers.abilities import CanUndo, HasLabelIds, OwnWrite, Removal, inventory_of
-from triage.trackers.base import IssueNotFound, LabelPresence, LabelsAdded, TrackerRefused
+from triage.trackers.base import (
+    IssueNotFound,
+    LabelPresence,
+    LabelsAdded,
+    TrackerRefused,
+    label_key,
+)
 from triage.trackers.inventory import Change, Inventory, RepositoryLabel
 
 
@@ -174,3 +181,19 @@ def test_a_change_of_a_label_has_a_name(case: str) -> None:
     found = Inventory(RepositoryLabel(*pair) for pair in labels)
     assert expected is found.change({"bug": "1", "api": "2"})
     assert found.change({}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "is_there"),
+    [("bug", True), ("BUG", True), ("caf\u00e9", True), ("CAFE\u0301", True), ("defect", False)],
+)
+def test_a_label_is_there_in_any_spelling(name: str, is_there: bool) -> None:
+    """Neither letter case nor composition makes another label of one, in any alphabet."""
+    found = Inventory(RepositoryLabel(*pair) for pair in [("1", "Bug"), ("2", "Caf\u00e9")])
+    assert ([] if is_there else [name]) == found.lacks([name])
+
+
+def test_a_name_in_ascii_is_compared_as_any_other() -> None:
+    """The short way for plain letters gives what composing and folding them would."""
+    plain = "".join(map(chr, range(128)))
+    assert unicodedata.normalize("NFC", plain).casefold() == label_key(plain)

@@ -334,7 +334,7 @@ async def test_a_write_that_takes_too_long_is_a_definite_no(
         await asyncio.Event().wait()
 
     with monkeypatch.context() as patch:
-        patch.setattr("triage.trackers.local.add_event", hang)
+        patch.setattr("triage.trackers.local.add_events", hang)
         with pytest.raises(TrackerUnavailable) as failed:
             async with asyncio.timeout(0.2):
                 await _add(tracker, "bug")
