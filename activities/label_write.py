@@ -38,7 +38,6 @@ from triage.contracts.payloads import WriteOutcome, WriteRequest, WriteResult
 from triage.faults import Point, reach
 from triage.storage.operations import Busy, Conflict, InDoubt, MoveCode, Refused, Reserved, Settled
 from triage.storage.transitions import OperationState
-from triage.trackers.abilities import inventory_of
 from triage.trackers.base import (
     UNCERTAIN_CODES,
     TrackedIssue,
@@ -48,8 +47,8 @@ from triage.trackers.base import (
     TrackerUnavailable,
     has_labels,
 )
-from triage.trackers.inventory import LABEL_CHANGED, Inventory
-from triage.trackers.reading import Reading, read_issue, read_labels
+from triage.trackers.inventory import LABEL_CHANGED
+from triage.trackers.reading import Overview, Reading, found, overview_of, read_issue, read_labels
 
 WRITES_STOPPED = "writes are stopped"
 UNAVAILABLE = "the tracker is unavailable"
@@ -127,8 +126,7 @@ class LabelWrite:
         """Return why the write must not be sent, having given up the reservation."""
         try:
             async with asyncio.timeout(self._seconds):
-                reading = await self._reading()
-                inventory = await inventory_of(self._tracker, reading.issue.repository)
+                reading = found(await overview_of(self._tracker, *self._place))
                 barred = await why_not_entitled(self._services, self._request, self._tracker)
         except TrackerRefused as error:
             return await self._refused_to_show(epoch, error.code)
@@ -136,7 +134,7 @@ class LabelWrite:
             raise later(RETRY_SECONDS) from None
         self._send_by = label_sending.send_by(self._services)
         self._left = self._sent_before and reading.is_begun
-        if (objection := self._objection(reading, inventory)) is not None:
+        if (objection := self._objection(reading)) is not None:
             return await self._stop(epoch, *objection)
         if barred is not None:
             return await self._stop(epoch, barred, WriteOutcome.REFUSED)
@@ -145,13 +143,14 @@ class LabelWrite:
         if not label_sending.has_its_turn(self._tracker, self._key):
             raise later(RETRY_SECONDS)
         self._before = reading.issue.labels
-        self._operation = label_sending.pinned_at(self._operation, inventory)
+        self._operation = label_sending.pinned_at(self._operation, reading.inventory)
         # A part may be there already: the tracker need not be asked for that again.
         self._labels = reading.missing or self._operation.labels
         return None
 
-    def _objection(self, reading: Reading, inventory: Inventory) -> tuple[str, WriteOutcome] | None:
+    def _objection(self, reading: Overview) -> tuple[str, WriteOutcome] | None:
         """Say what of the issue, or of the repository's labels, speaks against the write."""
+        inventory = reading.inventory
         if reading.issue.content_digest != self._request.content_digest:
             return "the issue changed after it was shown", WriteOutcome.CONFLICT
         if changed := inventory.change(self._operation.label_ids or {}):
@@ -380,10 +379,12 @@ class LabelWrite:
         return WriteResult(outcome=WriteOutcome.APPLIED, replayed=replayed, evidence=evidence)
 
     async def _reading(self) -> Reading:
-        at, labels = self._operation.target, self._operation.labels
-        return await read_labels(
-            self._tracker, at.repository, at.issue, labels, timeout_seconds=self._seconds
-        )
+        return await read_labels(self._tracker, *self._place, timeout_seconds=self._seconds)
+
+    @property
+    def _place(self) -> tuple[str, str, tuple[str, ...]]:
+        at = self._operation.target
+        return at.repository, at.issue, self._operation.labels
 
     def _receipt(self, epoch: int, how: How, before: tuple[str, ...], issue: TrackedIssue) -> bytes:
         return write_receipt(

@@ -21,7 +21,6 @@ from triage.contracts.names import ACTIVITY_APPLY_LABELS, ACTIVITY_PREVIEW_OPERA
 from triage.contracts.payloads import Preview, PreviewRequest, WriteRequest, WriteResult
 from triage.faults import Point, reach
 from triage.storage.approvers import is_held_by
-from triage.trackers.abilities import inventory_of
 from triage.trackers.base import (
     GONE_CODES,
     MAX_LABELS,
@@ -30,7 +29,7 @@ from triage.trackers.base import (
     TrackerRefused,
     with_labels,
 )
-from triage.trackers.inventory import Inventory
+from triage.trackers.reading import Overview, overview_of
 
 OTHER_TENANT = "the operation is another tenant's"
 
@@ -63,14 +62,11 @@ class PreviewActivities:
         target = request.target
         tracker = self._services.trackers[target.tracker]
         reach(Point.PREVIEW_BEFORE_LOOK)
-        issue = await tracker.get_issue(target.repository, target.issue)
-        if isinstance(issue, IssueNotFound):
-            return Preview(gone=True)
-        inventory = await inventory_of(tracker, target.repository)
-        places = await tracker.label_presence(target.repository, target.issue, request.labels)
+        seen = await overview_of(tracker, target.repository, target.issue, request.labels)
         reach(Point.PREVIEW_AFTER_LOOK)
-        if isinstance(places, IssueNotFound):
+        if isinstance(seen, IssueNotFound):
             return Preview(gone=True)
+        issue, inventory = seen.issue, seen.inventory
         after = with_labels(issue.labels, request.labels, inventory.names)
         shown = Preview(
             labels_before=tuple(sorted(issue.labels)),
@@ -78,22 +74,18 @@ class PreviewActivities:
             missing=tuple(inventory.lacks(request.labels)),
             content_digest=issue.content_digest,
         )
-        return shown.model_copy(update=_unusual(request, inventory, places, len(after)))
+        return shown.model_copy(update=_unusual(seen, len(after)))
 
 
-def _unusual(
-    request: PreviewRequest,
-    inventory: Inventory,
-    places: tuple[LabelPresence, ...],
-    count: int,
-) -> dict[str, object]:
+def _unusual(seen: Overview, count: int) -> dict[str, object]:
     """Return what else there is to say: only that is written into the run's history."""
-    pairs = zip(request.labels, places, strict=True)
+    labels, inventory = seen.labels, seen.inventory
+    pairs = zip(labels, seen.places, strict=True)
     removed = tuple(name for name, place in pairs if place is LabelPresence.REMOVED_BY_PERSON)
     found: dict[str, object] = {
         "removed": removed,
         "too_many": count > MAX_LABELS,
-        "label_ids": inventory.ids(request.labels) if inventory.has_ids else {},
+        "label_ids": inventory.ids(labels) if inventory.has_ids else {},
     }
     return {name: value for name, value in found.items() if value}
 

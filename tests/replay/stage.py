@@ -39,6 +39,7 @@ from triage.trackers.base import (
     TrackerUnavailable,
 )
 from triage.trackers.local import LocalTracker
+from triage.trackers.reading import Overview
 
 IDENTITY: Final = "recorder"
 """Stands in every history where the SDK would write a process id and a host name."""
@@ -90,6 +91,14 @@ class FaultyTracker(LocalTracker):
         if repository in self._lost:
             raise TrackerUnavailable("no answer", effect_possible=False)
         return await super().get_issue(repository, number)
+
+    async def overview(
+        self, repository: str, number: str, labels: Sequence[str]
+    ) -> Overview | IssueNotFound:
+        """Return it with all that a write looks at, likewise."""
+        if repository in self._lost:
+            raise TrackerUnavailable("no answer", effect_possible=False)
+        return await super().overview(repository, number, labels)
 
 
 @dataclass(frozen=True, kw_only=True)

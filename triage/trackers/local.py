@@ -44,6 +44,7 @@ from triage.trackers.local_rows import (
     to_issue,
 )
 from triage.trackers.local_undo import LocalUndo
+from triage.trackers.reading import Overview
 
 
 class LocalTracker(LocalUndo):
@@ -108,10 +109,27 @@ class LocalTracker(LocalUndo):
             row = await find_issue(connection, repository, number)
             if row is None:
                 return IssueNotFound(repository=repository, number=number)
-            present = {label.key for label in await labels_on(connection, row["issue_key"])}
+            on = await labels_on(connection, row["issue_key"])
             removed = await removed_from(connection, row["issue_key"])
-        keys = [label_key(repository, name) for name in labels]
-        return tuple(_presence(key, present, removed) for key in keys)
+        return _places(repository, labels, on, removed)
+
+    async def overview(
+        self, repository: str, number: str, labels: Sequence[str]
+    ) -> Overview | IssueNotFound:
+        """Return the issue, where `labels` stand on it, and the labels of its repository."""
+        async with self._read() as connection:
+            row = await find_issue(connection, repository, number)
+            if row is None:
+                return IssueNotFound(repository=repository, number=number)
+            on = await labels_on(connection, row["issue_key"])
+            removed = await removed_from(connection, row["issue_key"])
+            there = inventory(await labels_of(connection, repository))
+        return Overview(
+            issue=to_issue(row, on),
+            labels=tuple(labels),
+            places=_places(repository, labels, on, removed),
+            inventory=there,
+        )
 
     async def repository(self, repository: str) -> ListedRepository:
         """Return a repository: its name is its id.
@@ -212,6 +230,13 @@ def _result(label: Label, presence: LabelPresence) -> LabelResult:
             return _refused(label.name, LabelRefusal.REMOVED_BY_PERSON)
         case LabelPresence.ABSENT:
             return LabelResult(label=label.name, status=LabelStatus.ADDED)
+
+
+def _places(
+    repository: str, labels: Sequence[str], on: Sequence[Label], removed: set[str]
+) -> tuple[LabelPresence, ...]:
+    present = {label.key for label in on}
+    return tuple(_presence(label_key(repository, name), present, removed) for name in labels)
 
 
 def _presence(key: str, present: set[str], removed: set[str]) -> LabelPresence:

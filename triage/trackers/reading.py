@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
+from triage.trackers.abilities import inventory_of
 from triage.trackers.base import (
     IssueNotFound,
     LabelPresence,
@@ -19,6 +20,7 @@ from triage.trackers.base import (
     TrackerRefused,
     TrackerTimeout,
 )
+from triage.trackers.inventory import Inventory
 
 Effect = Literal["readback", "removed_by_person"]
 Found = TypeVar("Found")
@@ -62,6 +64,24 @@ class Reading:
         return "removed_by_person" if self.removed else "readback"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Overview(Reading):
+    """A reading with the labels that the repository has: what is looked at before a write."""
+
+    inventory: Inventory
+
+
+@runtime_checkable
+class HasOverview(Protocol):
+    """A tracker that gives an overview by one look, and not by one look for each part of it."""
+
+    async def overview(
+        self, repository: str, number: str, labels: Sequence[str]
+    ) -> Overview | IssueNotFound:
+        """Return the issue, where `labels` stand on it, and the labels of its repository."""
+        ...
+
+
 async def read_issue(
     tracker: Tracker, repository: str, number: str, *, timeout_seconds: float
 ) -> TrackedIssue:
@@ -75,7 +95,7 @@ async def read_issue(
     """
     try:
         async with asyncio.timeout(timeout_seconds):
-            return _found(await tracker.get_issue(repository, number))
+            return found(await tracker.get_issue(repository, number))
     except TimeoutError:
         raise TrackerTimeout("the issue could not be read in time") from None
 
@@ -92,13 +112,37 @@ async def read_labels(
     issue = await read_issue(tracker, repository, number, timeout_seconds=timeout_seconds)
     try:
         async with asyncio.timeout(timeout_seconds):
-            places = _found(await tracker.label_presence(repository, number, labels))
+            places = found(await tracker.label_presence(repository, number, labels))
     except TimeoutError:
         raise TrackerTimeout("the labels could not be read in time") from None
     return Reading(issue=issue, labels=tuple(labels), places=places)
 
 
-def _found(answer: Found | IssueNotFound) -> Found:
+async def overview_of(
+    tracker: Tracker, repository: str, number: str, labels: Sequence[str]
+) -> Overview | IssueNotFound:
+    """Return the issue, where `labels` stand on it, and the labels of its repository.
+
+    Raises:
+        TrackerError: one of it cannot be read; no time is kept.
+    """
+    if isinstance(tracker, HasOverview):
+        return await tracker.overview(repository, number, labels)
+    if isinstance(issue := await tracker.get_issue(repository, number), IssueNotFound):
+        return issue
+    places = await tracker.label_presence(repository, number, labels)
+    if isinstance(places, IssueNotFound):
+        return places
+    inventory = await inventory_of(tracker, issue.repository)
+    return Overview(issue=issue, labels=tuple(labels), places=places, inventory=inventory)
+
+
+def found(answer: Found | IssueNotFound) -> Found:
+    """Return what a tracker has found.
+
+    Raises:
+        TrackerRefused: there is no such issue (``issue_not_found``, or what became of it).
+    """
     if isinstance(answer, IssueNotFound):
         raise TrackerRefused(answer.code, "the tracker has no such issue")
     return answer

@@ -31,6 +31,7 @@ from triage.trackers.base import (
     label_key,
 )
 from triage.trackers.inventory import Change, Inventory, RepositoryLabel
+from triage.trackers.reading import found, overview_of
 
 
 @pytest.fixture(scope="session")
@@ -99,6 +100,21 @@ async def test_a_label_that_was_made_anew_is_not_added(able: FarEnd) -> None:
     assert "label_changed" == error.value.code
     assert () == (await issue_of(able)).labels
     assert (await _ids(able, "bug"))["bug"] != pinned["bug"]
+
+
+async def test_an_overview_is_what_its_parts_say(able: FarEnd) -> None:
+    """By one look or by three: the issue, where each label stands, and what the repository has."""
+    labels = ("bug", "component:api", "documentation")
+    await _add(able, "bug", "component:api")
+    await able.removes("component:api")
+    seen = found(await overview_of(able.tracker, able.repository, NUMBER, labels))
+    places = found(await able.tracker.label_presence(able.repository, NUMBER, labels))
+    assert (await issue_of(able), labels, places) == (seen.issue, seen.labels, seen.places)
+    assert 2 == len(set(places) - {LabelPresence.ABSENT})
+    there = await inventory_of(able.tracker, able.repository)
+    assert sorted(there.labels, key=str) == sorted(seen.inventory.labels, key=str)
+    unknown = await overview_of(able.tracker, able.repository, "999", labels)
+    assert await able.tracker.get_issue(able.repository, "999") == unknown
 
 
 async def test_an_undo_takes_off_what_its_write_put_on(able: FarEnd) -> None:
