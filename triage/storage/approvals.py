@@ -213,6 +213,25 @@ async def keep_first(
     key_id: str | None = None,
 ) -> ApprovalRow | None:
     """Do what `Approvals.record` does, in the caller's transaction."""
+    stands, entry = await decide_first(connection, row, tenant, now, key_id=key_id)
+    if entry is not None:
+        await append(connection, entry)
+    return stands
+
+
+async def decide_first(
+    connection: AsyncConnection,
+    row: ApprovalRow,
+    tenant: str,
+    now: datetime,
+    *,
+    key_id: str | None = None,
+) -> tuple[ApprovalRow | None, AuditEntry | None]:
+    """Do what `keep_first` does, and leave it to the caller to append the entry.
+
+    Returns:
+        The decision that stands, if there is one, and the entry if it is new.
+    """
     new = replace(
         row,
         decided_at=row.decided_at or now,
@@ -222,9 +241,8 @@ async def keep_first(
     )
     values = {field.name: getattr(new, field.name) for field in fields(new)}
     if await insert_first(connection, approvals, values):
-        await append(connection, _recorded(new, tenant, now, key_id))
-        return new
-    return await find_approval(connection, row.operation_key, row.version)
+        return new, _recorded(new, tenant, now, key_id)
+    return await find_approval(connection, row.operation_key, row.version), None
 
 
 def refusal_of(

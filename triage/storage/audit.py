@@ -7,7 +7,7 @@ before it; the newest hash, kept somewhere else, is what shows that the tail was
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -77,29 +77,42 @@ async def append(connection: AsyncConnection, entry: AuditEntry) -> AuditHead:
     Raises:
         StorageError: it cannot be written; the caller's transaction must not be committed.
     """
-    head = await _locked_head(connection, entry)
-    seq = head["seq"] + 1
-    body = _hashed_body(entry, seq, head["hash"])
-    hash_ = digest_of_bytes(body)
-    row = {
-        "tenant_key": head["tenant_key"],
+    return await append_all(connection, [entry])
+
+
+async def append_all(connection: AsyncConnection, entries: Sequence[AuditEntry]) -> AuditHead:
+    """Append entries of one tenant in their order, as `append` does each; there is at least one."""
+    last = entries[-1]
+    head = await _locked_head(connection, last)
+    rows = list[dict[str, Any]]()
+    for seq, entry in enumerate(entries, head["seq"] + 1):
+        before = rows[-1]["hash"] if rows else head["hash"]
+        rows.append(_row(entry, head["tenant_key"], seq, before))
+    await connection.execute(_INSERT, rows)
+    seq, hash_ = rows[-1]["seq"], rows[-1]["hash"]
+    newest = {"seq": seq, "hash": hash_, "updated_at": last.at}
+    was = {"of": head["tenant_key"], "last_seq": head["seq"]}
+    moved = await connection.execute(_MOVE_HEAD, newest | was)
+    if moved.rowcount != 1:
+        raise StorageUnavailable("the audit chain's head moved under its lock: nothing was written")
+    reach(Point.AUDIT_BEFORE_COMMIT, last.kind)
+    return AuditHead(tenant=last.tenant, seq=seq, hash=hash_)
+
+
+def _row(entry: AuditEntry, tenant_key: str, seq: int, prev_hash: str) -> dict[str, Any]:
+    """Return the row of an entry that follows on the one whose hash is `prev_hash`."""
+    body = _hashed_body(entry, seq, prev_hash)
+    return {
+        "tenant_key": tenant_key,
         "seq": seq,
         "subject": entry.subject,
         "kind": entry.kind,
         "body": body,
         "key_id": "",
-        "prev_hash": head["hash"],
-        "hash": hash_,
+        "prev_hash": prev_hash,
+        "hash": digest_of_bytes(body),
         "at": entry.at,
     }
-    await connection.execute(_INSERT, row)
-    newest = {"seq": seq, "hash": hash_, "updated_at": entry.at}
-    last = {"of": head["tenant_key"], "last_seq": head["seq"]}
-    moved = await connection.execute(_MOVE_HEAD, newest | last)
-    if moved.rowcount != 1:
-        raise StorageUnavailable("the audit chain's head moved under its lock: nothing was written")
-    reach(Point.AUDIT_BEFORE_COMMIT, entry.kind)
-    return AuditHead(tenant=entry.tenant, seq=seq, hash=hash_)
 
 
 async def heads(store: Store, *, skip_unreadable: bool = False) -> list[AuditHead]:

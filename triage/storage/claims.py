@@ -8,12 +8,13 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy import delete
 
-from triage.storage.approvals import ApprovalRow, RefusalCode, keep_first, refusal_of
+from triage.storage.approvals import ApprovalRow, RefusalCode, decide_first, refusal_of
+from triage.storage.audit import AuditEntry, append_all
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
 from triage.storage.judgement import judge, lease_end
-from triage.storage.ledger_rows import audit_move, locked, move, purged, to_values
+from triage.storage.ledger_rows import locked, move, move_entry, purged, to_values
 from triage.storage.operations import (
     Conflict,
     ConflictCode,
@@ -61,7 +62,9 @@ async def claim(
     now = await store.now(connection)
     answer = judge(record, row, owner, now, timings)
     if isinstance(answer, Reserved) and answer.taken_over:
-        await _hold_approval(connection, row, approval, now)
+        entries = await _hold_approval(connection, row, approval, now)
+        if entries:
+            await append_all(connection, entries)
         await _take_over(connection, record, row, owner, answer, now)
     return answer
 
@@ -80,9 +83,10 @@ async def _first_claim(
         key = operations.c.operation_key == row.operation_key
         await connection.execute(delete(operations).where(key))
         return over
-    await _hold_approval(connection, row, approval, now)
+    entries = await _hold_approval(connection, row, approval, now)
     told: dict[str, JsonValue] = {"epoch": 1, "owner": owner}
-    await audit_move(connection, row, OperationState.RESERVED, now, told)
+    entries.append(move_entry(row, OperationState.RESERVED, now, told))
+    await append_all(connection, entries)
     return Reserved(epoch=1, lease_until=lease_end(now, timings))
 
 
@@ -121,12 +125,15 @@ async def _take_over(
 
 async def _hold_approval(
     connection: AsyncConnection, row: OperationRow, approval: ApprovalRow, now: datetime
-) -> None:
-    """Keep the decision, and see that the one that stands allows this write now."""
+) -> list[AuditEntry]:
+    """Keep the decision, see that the one that stands allows this write now, and say what to audit.
+
+    The entry of a decision that is new is left to the caller: another one follows it.
+    """
     wanted = (row.operation_key, row.version, row.digest)
     if (approval.operation_key, approval.version, approval.operation_digest) != wanted:
         raise RefusedError(RefusalCode.DIGEST_MISMATCH)
-    stands = await keep_first(connection, approval, row.tenant, now)
+    stands, entry = await decide_first(connection, approval, row.tenant, now)
     if stands is None:
         raise RefusedError(RefusalCode.TOKEN_REPLAYED)
     refusal = refusal_of(stands, row.operation_key, row.digest, now)
@@ -134,6 +141,7 @@ async def _hold_approval(
         refusal = RefusalCode.DIGEST_MISMATCH
     if refusal is not None:
         raise RefusedError(refusal)
+    return [] if entry is None else [entry]
 
 
 def _first_values(row: OperationRow, owner: str, now: datetime, timings: Timings) -> dict[str, Any]:

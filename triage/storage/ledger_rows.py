@@ -143,6 +143,13 @@ async def audit_move(
     details: Mapping[str, JsonValue],
 ) -> None:
     """Append the audit entry of a move."""
+    await append(connection, move_entry(row, target, now, details))
+
+
+def move_entry(
+    row: OperationRow, target: OperationState, now: datetime, details: Mapping[str, JsonValue]
+) -> AuditEntry:
+    """Return the audit entry of a move."""
     told = {
         "scope": row.scope,
         "workflow_id": row.workflow_id,
@@ -152,14 +159,13 @@ async def audit_move(
         "content": content_digest(vars(row) | {"labels": json.dumps(list(row.labels))}),
         **details,
     }
-    entry = AuditEntry(
+    return AuditEntry(
         tenant=row.tenant,
         kind=f"operation.{target}",
         subject=row.operation_key,
         at=now,
         details=told,
     )
-    await append(connection, entry)
 
 
 def content_digest(values: Mapping[str, Any]) -> str:

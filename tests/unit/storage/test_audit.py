@@ -10,7 +10,7 @@ from sqlalchemy import Delete, TextClause, Update, delete, select, text, update
 
 from tests.unit.storage.samples import NOW, RECEIPT, dispatched, operation
 from triage.contracts.canonical import canonical_json, digest_of, digest_of_bytes
-from triage.storage.audit import AuditEntry, AuditHead, append, heads
+from triage.storage.audit import AuditEntry, AuditHead, append, append_all, heads
 from triage.storage.audit_verify import Finding, FindingCode, verify
 from triage.storage.engine import Store
 from triage.storage.errors import StorageError
@@ -29,13 +29,14 @@ ON_POSTGRESQL = pytest.mark.parametrize(
 async def _write(store: Store, *names: str, tenant: str = "default") -> AuditHead:
     for name in names:
         async with store.write() as connection:
-            head = await append(
-                connection,
-                AuditEntry(
-                    tenant=tenant, kind="test.happened", subject=name, at=NOW, details={"n": name}
-                ),
-            )
+            head = await append(connection, _entry(name, tenant))
     return head
+
+
+def _entry(name: str, tenant: str = "default") -> AuditEntry:
+    return AuditEntry(
+        tenant=tenant, kind="test.happened", subject=name, at=NOW, details={"n": name}
+    )
 
 
 async def _tamper(store: Store, statement: Update | Delete | TextClause) -> None:
@@ -58,6 +59,19 @@ async def test_a_chain_that_nobody_touched_holds(store: Store) -> None:
     assert (3, 1) == (first.seq, second.seq)
     assert [first, second] == await heads(store)
     assert [] == await verify(store, [first, second])
+
+
+async def test_entries_that_come_together_are_a_chain_like_any_other(store: Store) -> None:
+    """Appended at once they follow on what is there, or begin the chain, and are followed on."""
+    await _write(store, "a")
+    for tenant in ("default", "new"):
+        async with store.write() as connection:
+            head = await append_all(connection, [_entry("b", tenant), _entry("c", tenant)])
+        last = await _write(store, "d", tenant=tenant)
+        assert head.seq + 1 == last.seq
+    [default, new] = await heads(store)
+    assert (4, 3) == (default.seq, new.seq)
+    assert [] == await verify(store, [default, new])
 
 
 @pytest.mark.parametrize("length", [9, 10, 11])

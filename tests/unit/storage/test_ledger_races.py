@@ -165,6 +165,7 @@ async def test_nothing_moves_that_cannot_be_audited(
 
     with monkeypatch.context() as patched:
         patched.setattr("triage.storage.ledger_rows.append", broken)
+        patched.setattr("triage.storage.claims.append_all", broken)
         with pytest.raises(AuditBrokenError):
             await steps[move]()
     assert before == await _everything(store, row)
