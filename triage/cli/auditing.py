@@ -38,6 +38,7 @@ MEANING: Final[Mapping[FindingCode | Difference, str]] = {
     Difference.VOUCHER: "who was vouched for is missing, or another than its entry tells",
     Difference.ACCEPTANCE: "accepted rules are missing, or others than their entry tells",
     Difference.SWITCH: "a stop switch is missing, or does not stand as its last entry tells",
+    Difference.TOMBSTONE: "what is left of a purged write is missing, or not what its entry tells",
     Difference.UNAUDITED: "the ledger has an operation that no entry tells of",
     Difference.MISSING: "the ledger lacks the operation that this last entry tells of",
     Difference.UNREADABLE: "the ledger's row cannot be read, nor compared",

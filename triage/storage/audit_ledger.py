@@ -45,6 +45,8 @@ class Difference(StrEnum):
     """Accepted rules are not what the entry says, or one of the two is missing."""
     SWITCH = "switch_differs"
     """A stop switch does not stand as its last entry says, or one of the two is missing."""
+    TOMBSTONE = "tombstone_differs"
+    """What is left of a purged write is not what the entry says, or one of the two is missing."""
     UNAUDITED = "unaudited"
     """No entry tells of the row, or the last one says that it was purged."""
     MISSING = "row_missing"
@@ -174,7 +176,7 @@ def _is_told(row: _Row, told: _Told) -> bool:
     compared = ("operation_type", "target", "arguments", "labels", "receipt", "receipt_digest")
     if any(row[name] is UNREADABLE for name in (*_HELD, *compared)):
         return False
-    if _tenant_key(row) != told.tenant_key:
+    if _tenant_key(row) != told.tenant_key or row["workflow_key"] != digest_of(row["workflow_id"]):
         return False
     receipt = row["receipt"]
     seen = {name: row[name] for name in _HELD} | {

@@ -63,7 +63,7 @@ async def verify(
 
     Returns:
         Every fault found; an empty list means that the chains hold, and that each operation,
-        voucher, acceptance and switch stands where its last entry left it.
+        voucher, acceptance, switch and tombstone stands where its last entry left it.
     """
     kept = {digest_of(head.tenant): head for head in external_heads}
     async with store.snapshot() as connection:

@@ -82,6 +82,7 @@ async def test_a_row_that_was_moved_by_hand_is_found(
         "tenant = 'other'",
         "scope = 'other'",
         "workflow_id = 'other'",
+        "workflow_key = 'other'",
         "operation_id = 'other'",
     ],
 )
