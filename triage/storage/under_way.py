@@ -32,8 +32,9 @@ class UnderWay:
 async def under_way(store: Store, subject: Subject) -> UnderWay:
     """Return what deliveries about an issue came to.
 
-    It is the same issue if source, the repository's own id and the number are, or by the
-    repository's name, in any letters: not every tracker knows the id that deliveries carry.
+    It is the same issue if source, the repository's own id and the number are, or else by the
+    repository's name, in any letters: not every tracker knows the id that deliveries carry, and
+    a repository that was made anew under its old name has issues of its own.
     """
     r = requests.c
     same_number = and_(r.tenant == subject.tenant, r.number == subject.number)
@@ -45,10 +46,8 @@ async def under_way(store: Store, subject: Subject) -> UnderWay:
     wanted = folded_repository(subject.repository)
     async with store.read() as connection:
         rows = (await connection.execute(query)).all()
-    ours = [
-        (state, workflow_id)
-        for key, repository, state, workflow_id in rows
-        if key == subject.key or folded_repository(repository) == wanted
-    ]
+    same = [row for row in rows if row.subject_key == subject.key]
+    named = [row for row in rows if folded_repository(row.repository) == wanted]
+    ours = [(row.state, row.workflow_id) for row in same or named]
     runs = (workflow_id for state, workflow_id in ours if state == "started")
     return UnderWay(next(runs, None), any(state == "accepted" for state, _ in ours))

@@ -117,3 +117,18 @@ async def test_the_run_of_an_issue_is_found_under_either_name(store: Store) -> N
         replace(local, tenant="other"),
     ):
         assert UnderWay() == await under_way(store, other)
+
+
+async def test_a_repository_made_anew_hides_no_run_behind_its_old_one(store: Store) -> None:
+    """By its own id an issue has its own run, however many texts one of that name had before."""
+    for hours in (1, 2):
+        await _admit(store, f"old-{hours}", EARLY + timedelta(hours=hours))
+        await _start(store, "run-of-the-old-one")
+    anew = replace(SUBJECT, repository_id="2")
+    assert UnderWay("run-of-the-old-one") == await under_way(store, anew)
+    delivery = Delivery(delivery_id="new", event="issues", action="opened", body_digest="new")
+    content = Content(digest="new", at=EARLY, document=b"new")
+    await Admission(store, timedelta(days=1)).admit(delivery, anew, content)
+    await _start(store, "run-of-the-new-one")
+    assert UnderWay("run-of-the-new-one") == await under_way(store, anew)
+    assert UnderWay("run-of-the-old-one") == await under_way(store, SUBJECT)
