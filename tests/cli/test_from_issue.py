@@ -6,12 +6,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pydantic import JsonValue
 
 from tests.cli.conftest import Stack, Triage
 from tests.cli.stored import in_store_as_it_is
 from tests.workflow.decisions import as_object
 from triage.cli.from_issue import read
-from triage.cli.orders import Order
+from triage.cli.orders import Order, complete
 from triage.cli.stores import open_store
 from triage.storage.admission import Admission, Content, Delivery, Subject
 from triage.storage.engine import Store
@@ -79,6 +80,23 @@ def test_an_issue_whose_delivery_is_being_started_gets_no_other_run(stack: Stack
     _delivered(stack, number, None)
     answer = stack.triage("start", f"local#{number}")
     assert (1, True) == (answer.status, "is about to be started" in answer.err), answer.err
+
+
+def test_the_tenant_of_an_options_file_counts_for_a_named_issue(tmp_path: Path) -> None:
+    """Where the issue is comes from the tracker; whose run it is stays what the file says."""
+    file = tmp_path / "options.json"
+    file.write_text('{"context": {"tenant": "acme", "repository": "x/y", "issue": "9"}}')
+    known: dict[str, JsonValue] = {"tracker": "local", "repository": "acme/shop", "issue": "1"}
+    request: dict[str, JsonValue] = {
+        "request_id": "r",
+        "title": "t",
+        "body": "b",
+        "changed_paths": [],
+        "source": "s",
+    }
+    order = Order(Path("acme/shop#1"), None, None, file, None)
+    _, options = complete(order, request, {"context": known}).inputs
+    assert {"tenant": "acme", **known} == as_object(options)["context"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Loads no client: whoever handed in the wrong file is told so at once.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -91,15 +92,26 @@ def complete(order: Order, document: JsonValue, where: dict[str, JsonValue]) -> 
 
 
 def _options(order: Order, where: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Read the options file; --mode and --model win over it, and where the issue is over both."""
+    """Read the options file; --mode and --model win over it, and where the issue is over both.
+
+    What the file says of the issue beside that, such as its tenant, stays.
+    """
     given = None if order.options is None else read_json(order.options, "options")
     given = {} if given is None else given
     flags = {"mode": order.mode, "model": order.model}
     chosen = {name: value for name, value in flags.items() if value is not None}
-    merged = {**given, **chosen, **where} if isinstance(given, dict) else given
+    merged = {**given, **chosen, **_placed(given, where)} if isinstance(given, dict) else given
     refuse_unknown_fields(merged, "options", RunOptions)
     _see_that_there_may_be_such_a_model(parse_options(merged).model)
     return merged if isinstance(merged, dict) else {}
+
+
+def _placed(given: Mapping[str, JsonValue], where: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return where the issue is, with what the options say of it that the tracker does not."""
+    said, known = given.get("context"), where.get("context")
+    if isinstance(said, dict) and isinstance(known, dict):
+        return {**where, "context": {**said, **known}}
+    return dict(where)
 
 
 def _see_that_there_may_be_such_a_model(name: str | None) -> None:
