@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from triage.contracts.canonical import canonical_json, short_hash
-from triage.contracts.payloads import EvidenceRef, WriteRequest
+from activities.receipts import receipt_evidence
+from triage.contracts.canonical import canonical_json, digest_of_bytes, short_hash
+from triage.contracts.payloads import WriteRequest
 from triage.storage.approvals import ApprovalRow, ApprovalSource, Verdict
 from triage.storage.evidence import EvidenceRow
 from triage.storage.operations import OperationRow, operation_key
@@ -55,11 +56,10 @@ def approval_row(request: WriteRequest) -> ApprovalRow:
     )
 
 
-def receipt_row(
-    request: WriteRequest, evidence: EvidenceRef, receipt: bytes, expires_at: datetime
-) -> EvidenceRow:
+def receipt_row(request: WriteRequest, receipt: bytes, expires_at: datetime) -> EvidenceRow:
     """Return the receipt as a row of the evidence store."""
     operation = request.operation
+    evidence = receipt_evidence(request, digest_of_bytes(receipt), len(receipt))
     arguments = {"issue_id": operation.target.issue, "labels": list(operation.labels)}
     return EvidenceRow(
         scope=request.scope,
@@ -71,6 +71,6 @@ def receipt_row(
         locator=evidence.locator,
         digest=evidence.digest,
         content=receipt,
-        size_bytes=len(receipt),
+        size_bytes=evidence.size_bytes,
         expires_at=expires_at,
     )

@@ -1,15 +1,18 @@
-"""The one call that writes: which labels, as whom, held to the ids that were approved."""
+"""The one call that writes: which labels, as whom, held to the ids that were approved; or not."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
+from activities.label_answers import no_label
 from activities.services import Services
-from triage.contracts.payloads import Operation, WriteRequest
+from triage.contracts.failures import LABEL_REMOVED
+from triage.contracts.payloads import Operation, WriteOutcome, WriteRequest
 from triage.trackers.abilities import HasLabelIds, KeepsTurns
 from triage.trackers.base import LabelsAdded, Tracker
 from triage.trackers.inventory import Inventory
+from triage.trackers.reading import Overview
 
 ACTOR = "bounded-triage"
 CALLS_A_LEASE = 3
@@ -38,6 +41,21 @@ async def send_labels(
     return await tracker.add_labels(
         at.repository, at.issue, labels, by=ACTOR, operation_key=operation_key
     )
+
+
+def objection(
+    request: WriteRequest, operation: Operation, seen: Overview
+) -> tuple[str, WriteOutcome] | None:
+    """Say what of the issue, or of the repository's labels, speaks against the write."""
+    if seen.issue.content_digest != request.content_digest:
+        return "the issue changed after it was shown", WriteOutcome.CONFLICT
+    if changed := seen.inventory.change(operation.label_ids or {}):
+        return changed.value, WriteOutcome.CONFLICT
+    if missing := seen.inventory.lacks(operation.labels):
+        return no_label(missing), WriteOutcome.REFUSED
+    if seen.removed:
+        return LABEL_REMOVED, WriteOutcome.REFUSED
+    return None
 
 
 def has_its_turn(tracker: Tracker, operation_key: str) -> bool:

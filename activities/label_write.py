@@ -22,7 +22,6 @@ from activities.label_answers import (
     given_up_reason,
     later,
     must,
-    no_label,
     refused,
     told,
     told_earlier,
@@ -30,12 +29,11 @@ from activities.label_answers import (
 )
 from activities.label_rows import approval_row, key_of, operation_row, receipt_row
 from activities.needed import approvals_needed
-from activities.receipts import How, receipt_evidence, write_receipt
+from activities.receipts import How, applied, receipt_evidence, write_receipt
 from activities.services import Services
-from triage.contracts.canonical import digest_of_bytes
-from triage.contracts.failures import LABEL_REMOVED
 from triage.contracts.payloads import WriteOutcome, WriteRequest, WriteResult
 from triage.faults import Point, reach
+from triage.storage.evidence import EvidenceRow
 from triage.storage.operations import Busy, Conflict, InDoubt, MoveCode, Refused, Reserved, Settled
 from triage.storage.transitions import OperationState
 from triage.trackers.base import (
@@ -48,7 +46,7 @@ from triage.trackers.base import (
     has_labels,
 )
 from triage.trackers.inventory import LABEL_CHANGED
-from triage.trackers.reading import Overview, Reading, found, overview_of, read_issue, read_labels
+from triage.trackers.reading import Reading, found, overview_of, read_issue, read_labels
 
 WRITES_STOPPED = "writes are stopped"
 UNAVAILABLE = "the tracker is unavailable"
@@ -134,8 +132,9 @@ class LabelWrite:
             raise later(RETRY_SECONDS) from None
         self._send_by = label_sending.send_by(self._services)
         self._left = self._sent_before and reading.is_begun
-        if (objection := self._objection(reading)) is not None:
-            return await self._stop(epoch, *objection)
+        against = label_sending.objection(self._request, self._operation, reading)
+        if against is not None:
+            return await self._stop(epoch, *against)
         if barred is not None:
             return await self._stop(epoch, barred, WriteOutcome.REFUSED)
         if await self._writes_stopped():
@@ -146,19 +145,6 @@ class LabelWrite:
         self._operation = label_sending.pinned_at(self._operation, reading.inventory)
         # A part may be there already: the tracker need not be asked for that again.
         self._labels = reading.missing or self._operation.labels
-        return None
-
-    def _objection(self, reading: Overview) -> tuple[str, WriteOutcome] | None:
-        """Say what of the issue, or of the repository's labels, speaks against the write."""
-        inventory = reading.inventory
-        if reading.issue.content_digest != self._request.content_digest:
-            return "the issue changed after it was shown", WriteOutcome.CONFLICT
-        if changed := inventory.change(self._operation.label_ids or {}):
-            return changed.value, WriteOutcome.CONFLICT
-        if missing := inventory.lacks(self._operation.labels):
-            return no_label(missing), WriteOutcome.REFUSED
-        if reading.removed:
-            return LABEL_REMOVED, WriteOutcome.REFUSED
         return None
 
     async def _refused_to_show(self, epoch: int, code: str) -> WriteResult:
@@ -266,8 +252,7 @@ class LabelWrite:
         if reading.effect is None:
             return await self._hand_over(epoch, PARTLY_DONE)
         receipt = self._receipt(epoch, reading.effect, self._before, reading.issue)
-        must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
-        return await self._applied(receipt, replayed=False)
+        return await self._settle(epoch, receipt)
 
     async def _observe(self, epoch: int, how: How) -> WriteResult:
         """Success is seeing the labels on the issue, not having been told of it."""
@@ -281,8 +266,7 @@ class LabelWrite:
         if not has_labels(issue.labels, self._operation.labels):
             return await self._unknown(epoch)
         receipt = self._receipt(epoch, how, self._before, issue)
-        must(await self._ledger.settle(self._key, epoch, OperationState.APPLIED, receipt))
-        return await self._applied(receipt, replayed=False)
+        return await self._settle(epoch, receipt)
 
     async def _unknown(self, epoch: int, reason: str = "no answer") -> NoReturn:
         """Leave the question open; the next attempt settles it by reading."""
@@ -371,12 +355,21 @@ class LabelWrite:
         done = WriteResult(outcome=WriteOutcome.APPLIED, replayed=True, evidence=evidence)
         return told_earlier(answer, done)
 
+    async def _settle(self, epoch: int, receipt: bytes) -> WriteResult:
+        """Record that the write is done, and keep the receipt as evidence of this run, at once."""
+        moved = await self._ledger.settle(
+            self._key, epoch, OperationState.APPLIED, receipt, evidence=self._row(receipt)
+        )
+        must(moved)
+        return applied(self._request, receipt, replayed=False)
+
     async def _applied(self, receipt: bytes, *, replayed: bool) -> WriteResult:
         """Keep the receipt as evidence of this run and return it."""
-        evidence = receipt_evidence(self._request, digest_of_bytes(receipt), len(receipt))
-        expires_at = self._services.content_expiry()
-        await self._services.evidence.put(receipt_row(self._request, evidence, receipt, expires_at))
-        return WriteResult(outcome=WriteOutcome.APPLIED, replayed=replayed, evidence=evidence)
+        await self._services.evidence.put(self._row(receipt))
+        return applied(self._request, receipt, replayed=replayed)
+
+    def _row(self, receipt: bytes) -> EvidenceRow:
+        return receipt_row(self._request, receipt, self._services.content_expiry())
 
     async def _reading(self) -> Reading:
         return await read_labels(self._tracker, *self._place, timeout_seconds=self._seconds)

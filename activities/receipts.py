@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from triage.contracts.payloads import EvidenceRef, WriteRequest
+from triage.contracts.canonical import digest_of_bytes
+from triage.contracts.payloads import EvidenceRef, WriteOutcome, WriteRequest, WriteResult
 from triage.storage.receipts import How as How
 from triage.storage.receipts import Receipt
 
@@ -42,6 +43,12 @@ def write_receipt(
         request_id=request_id,
     )
     return receipt.to_bytes()
+
+
+def applied(request: WriteRequest, receipt: bytes, *, replayed: bool) -> WriteResult:
+    """Return the answer that a write is done, by its receipt."""
+    evidence = receipt_evidence(request, digest_of_bytes(receipt), len(receipt))
+    return WriteResult(outcome=WriteOutcome.APPLIED, replayed=replayed, evidence=evidence)
 
 
 def receipt_evidence(request: WriteRequest, digest: str, size_bytes: int = 0) -> EvidenceRef:

@@ -7,7 +7,7 @@ locator and digest stay.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from sqlalchemy import Executable, Label, bindparam, insert, literal, select, tuple_, update
 from sqlalchemy.engine import RowMapping
 
+from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
 from triage.storage.rows import first_row, insert_first
@@ -97,9 +98,8 @@ class EvidenceStore:
         """
         async with self._store.write() as connection:
             now = await self._store.now(connection)
-            values = asdict(row) | {"created_at": now}
-            if await insert_first(connection, evidence, values):
-                return _until(StoredEvidence(**values), now)
+            if (new := await keep_evidence(connection, row, now)) is not None:
+                return _until(new, now)
             mine = (evidence.c.scope == row.scope, evidence.c.version == row.version)
             found = await first_row(connection, select(evidence).where(*mine))
         if found is None:
@@ -147,6 +147,16 @@ class EvidenceStore:
                 update(evidence).where(tuple_(*key).in_(due)).values(content=None, purged_at=moment)
             )
         return gone.rowcount
+
+
+async def keep_evidence(
+    connection: AsyncConnection, row: EvidenceRow, now: datetime
+) -> StoredEvidence | None:
+    """Keep a result in the caller's transaction; None if one stands under (scope, version)."""
+    values = {**vars(row), "created_at": now}
+    if not await insert_first(connection, evidence, values):
+        return None
+    return StoredEvidence(**values)
 
 
 @cache

@@ -24,6 +24,7 @@ from triage.storage.approvers import use_approvals
 from triage.storage.claims import RefusedError, claim
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
+from triage.storage.evidence import EvidenceRow, keep_evidence
 from triage.storage.judgement import lease_end, quiet_for_seconds
 from triage.storage.ledger_rows import flag, locked, move, to_record, unlocked, unreadable_named
 from triage.storage.operations import (
@@ -144,12 +145,13 @@ class Ledger:
         reason: str = "",
         *,
         attention_owner: str | None = None,
+        evidence: EvidenceRow | None = None,
     ) -> Moved:
         """Record a definite answer: `applied`, or `failed` (nothing was done, nor will be).
 
         Saying the same again is fine. An effect seen by an attempt whose write somebody else has
         marked unknown meanwhile is recorded as `reconciled_applied`. With an `attention_owner` that
-        person is asked to look, too.
+        person is asked to look, too. `evidence` is kept with what is recorded, or not at all.
 
         Raises:
             ValueError: another outcome, or a receipt of over 4,096 bytes.
@@ -162,7 +164,11 @@ class Ledger:
             target = _S(outcome)
             if target is _S.APPLIED and record.state in _READ_BACK:
                 target = _S.RECONCILED_APPLIED
-            if record.state is target and record.receipt == receipt:
+            is_repeat = record.state is target and record.receipt == receipt
+            if evidence is not None and (is_repeat or may_move(record.state, target)):
+                # Before the audit chain is locked.
+                await keep_evidence(connection, evidence, now)
+            if is_repeat:
                 return _done(record)
             told = _attention_values(attention_owner, now)
             return await _go(connection, record, target, now, values | told)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -15,7 +17,9 @@ from tests.unit.storage.samples import (
     reserved,
     shift,
 )
+from triage.contracts.canonical import digest_of_bytes
 from triage.storage.engine import Store
+from triage.storage.evidence import EvidenceRow, EvidenceStore
 from triage.storage.ledger import Ledger
 from triage.storage.operations import (
     Busy,
@@ -31,6 +35,18 @@ from triage.storage.transitions import OperationState
 
 S = OperationState
 KEY = "op_1"
+SEEN = EvidenceRow(
+    scope="scope",
+    version=3,
+    evidence_id="mutation-receipt",
+    tool="apply_labels",
+    arguments=b"{}",
+    source="ledger",
+    locator="ledger@1",
+    digest=digest_of_bytes(RECEIPT),
+    content=RECEIPT,
+    size_bytes=len(RECEIPT),
+)
 
 
 @pytest.fixture
@@ -49,6 +65,22 @@ async def test_a_write_is_done_once(ledger: Ledger) -> None:
     again = await claim(ledger, row)
     assert isinstance(again, Settled)
     assert (S.APPLIED, RECEIPT, False) == (again.state, again.receipt, again.purged)
+
+
+async def test_what_a_write_shows_is_kept_as_it_settles(store: Store, ledger: Ledger) -> None:
+    """Evidence is kept where the move is made or was made, and by nobody who may not move it."""
+    epoch = await dispatched(ledger, operation())
+    kept = EvidenceStore(store)
+    settle = partial(ledger.settle, outcome=S.APPLIED, receipt=RECEIPT, evidence=SEEN)
+    assert MoveCode.FENCED is (await settle(KEY, epoch + 1)).code
+    assert [] == await kept.load(SEEN.scope, before_version=100)
+    for _ in range(2):
+        assert await settle(KEY, epoch)
+        assert [SEEN.content] == [x.content for x in await kept.load(SEEN.scope, 100)]
+    other = replace(SEEN, version=4)
+    illegal = await settle(KEY, epoch, receipt=b"another", evidence=other)
+    assert MoveCode.ILLEGAL is illegal.code
+    assert [SEEN.version] == [x.version for x in await kept.load(SEEN.scope, 100)]
 
 
 @pytest.mark.parametrize("receipt", [b"", bytes(range(256)) * 16], ids=["empty", "any bytes"])
