@@ -123,7 +123,9 @@ class TriageLoop:
         """
         ending = await self._begin()
         while ending is None or (self._is_pinned and await overtaken(self._interrupted)):
-            ending = await self._turn()
+            # A write may wait for days; all that led to it has returned by then, and holds nothing.
+            step = await self._turn()
+            ending = await self._carry_out(step) if isinstance(step, Intent) else step
         return raised(ending) if self._is_pinned and self._context.security else ending
 
     async def _begin(self) -> Ending | None:
@@ -213,8 +215,8 @@ class TriageLoop:
             return RefusalCode.NOT_PENDING
         return await self._writer.room.prove(review, "update")
 
-    async def _turn(self) -> Ending | None:
-        """Spend one step: ask for a decision and act on it."""
+    async def _turn(self) -> Ending | Intent | None:
+        """Spend one step: ask for a decision and act on it; a write is returned, not begun."""
         state = self._state
         if history_is_full() and self._decider.answer is None:
             raise HistoryFull
@@ -230,7 +232,7 @@ class TriageLoop:
             return review_with_evidence(state, FailureClass.BUDGET_EXCEEDED, reason)
         state.steps += 1
         result = await self._decider.ask()
-        return None if self._interrupted() else await self._act(result)
+        return None if self._interrupted() else await self._follow(result)
 
     def _interrupted(self) -> bool:
         """Whether an edit has arrived that the loop has not yet taken up."""
@@ -258,12 +260,9 @@ class TriageLoop:
         )
         return budget.exhausted(spent, self._limits.budget)
 
-    async def _act(self, result: DecideResult) -> Ending | None:
-        if result.outcome is DecideOutcome.DECISION:
-            return await self._follow(result)
-        return await self._decider.without(result)
-
-    async def _follow(self, result: DecideResult) -> Ending | None:
+    async def _follow(self, result: DecideResult) -> Ending | Intent | None:
+        if result.outcome is not DecideOutcome.DECISION:
+            return await self._decider.without(result)
         try:
             decision = parse_decision(
                 result.decision, routes=self._limits.routes, labels=self._limits.labels
@@ -275,7 +274,7 @@ class TriageLoop:
             case RequestReview():
                 return self._review(decision)
             case FinalAnswer():
-                return await self._final(decision)
+                return self._final(decision)
             case CallTool():
                 return await self._call(decision.tool)
 
@@ -297,7 +296,7 @@ class TriageLoop:
         proposal = Proposal(route=decision.route, evidence_ids=decision.evidence_ids)
         return review(None, decision.reason, proposal)
 
-    async def _final(self, decision: FinalAnswer) -> Ending | None:
+    def _final(self, decision: FinalAnswer) -> Ending | Intent:
         known = self._state.known_evidence()
         if not decision.evidence_ids or not is_cited(decision.evidence_ids, known):
             reason = "the final answer is not grounded in returned evidence"
@@ -312,7 +311,7 @@ class TriageLoop:
         if problem is not None:
             return review(FailureClass.FINAL_OUTPUT_INVALID, problem, proposal)
         if self._must_propose(decision):
-            return await self._propose(proposal, decision.reason)
+            return self._propose(proposal, decision.reason)
         return Ending(Status.COMPLETED, decision.reason, proposal=proposal)
 
     def _must_propose(self, decision: FinalAnswer) -> bool:
@@ -323,11 +322,11 @@ class TriageLoop:
             and not self._writer.has_applied(decision.labels)
         )
 
-    async def _propose(self, proposal: Proposal, reason: str) -> Ending | None:
+    def _propose(self, proposal: Proposal, reason: str) -> Intent:
         """Let the orchestrator ask a person for the final's labels; this costs no step."""
         self._state.tool_sequence.append(ACTIVITY_APPLY_LABELS)
         self._state.move(Status.TOOL_PENDING)
-        intent = Intent(
+        return Intent(
             tool=ACTIVITY_APPLY_LABELS,
             operation_id=f"op-{self._state.version}",
             issue=self._writer.target.issue,
@@ -336,6 +335,8 @@ class TriageLoop:
             proposal=proposal,
             completes=reason,
         )
+
+    async def _carry_out(self, intent: Intent) -> Ending | None:
         return self._after_write(intent, await self._writer.attempt(intent))
 
     def _after_write(self, intent: Intent, ending: Ending | None) -> Ending | None:
@@ -345,7 +346,7 @@ class TriageLoop:
         self._state.move(Status.DECIDING)
         return Ending(Status.COMPLETED, intent.completes, proposal=intent.proposal)
 
-    async def _call(self, call: ToolCall) -> Ending | None:
+    async def _call(self, call: ToolCall) -> Ending | Intent | None:
         self._state.tool_sequence.append(call.name)
         tool = self._limits.tools.get(call.name)
         if tool is None:
@@ -355,20 +356,19 @@ class TriageLoop:
         except ContractError as error:
             return failed(FailureClass.INVALID_TOOL_ARGUMENTS, str(error))
         self._state.move(Status.TOOL_PENDING)
-        return await (self._write(tool, call) if tool.side_effect else self._read(tool, call))
+        return self._write(tool, call) if tool.side_effect else await self._read(tool, call)
 
-    async def _write(self, tool: ToolSnapshot, call: ToolCall) -> Ending | None:
+    def _write(self, tool: ToolSnapshot, call: ToolCall) -> Ending | Intent:
         if tool.name not in self._limits.permitted_effects:
             return review(FailureClass.POLICY_BLOCK, "this run may not have side effects")
         labels = call.arguments["labels"]
-        intent = Intent(
+        return Intent(
             tool=tool.name,
             operation_id=call.operation_id,
             issue=str(call.arguments["issue_id"]),
             labels=tuple(str(label) for label in labels) if isinstance(labels, list) else (),
             proposed_by="model",
         )
-        return self._after_write(intent, await self._writer.attempt(intent))
 
     async def _read(self, tool: ToolSnapshot, call: ToolCall) -> Ending | None:
         request = ReadRequest(

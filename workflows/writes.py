@@ -89,7 +89,10 @@ class Writer:
             return problem
         if decided is None:
             asked = await self._ask(intent, operation)
-            return asked if isinstance(asked, Ending) else await self.go_on(intent, asked)
+            if isinstance(asked, Ending):
+                return asked
+            operation = asked  # While it waits, it is held as it was asked, and no second time.
+            return await self.go_on(intent, operation)
         if self._interrupted():
             self._note(operation, WITHDRAWN)
             return None
