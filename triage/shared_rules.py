@@ -7,6 +7,7 @@ one object, which nobody can change: what is decoded is the same whatever was de
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final, NoReturn
 
@@ -24,6 +25,16 @@ def shared(context: RunContext) -> RunContext:
     if "provenance" in context.model_fields_set:
         alike["provenance"] = _provenance(_written(context.provenance))
     return context.model_copy(update=alike)
+
+
+def shared_names(names: Iterable[str]) -> frozenset[str]:
+    """Return the set of these names, the one that all runs have."""
+    return _names(frozenset(names))
+
+
+@lru_cache(4 * KEPT)
+def _names(names: frozenset[str]) -> frozenset[str]:
+    return names
 
 
 def _written(part: PolicySnapshot | Provenance) -> str:

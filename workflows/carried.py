@@ -7,8 +7,10 @@ refusals, evidence, the operation that it waits on and the deadlines of that wai
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from triage.contracts.approval import Review
-from triage.contracts.base import Contract
+from triage.contracts.base import RECORD, Contract
 from triage.contracts.intent import Intent
 from triage.contracts.payloads import Operation, RunContext
 from triage.contracts.state import PendingView
@@ -20,14 +22,18 @@ class HistoryFull(Exception):  # noqa: N818 - not an error: the run goes on unde
     """The server suggests that this run continues as new."""
 
 
-class Deadline(Contract):
+@dataclass(frozen=True, slots=True)
+class Deadline:
     """A moment that a wait runs into (ISO 8601, UTC), and the name that it is counted under."""
+
+    __pydantic_config__ = RECORD
 
     name: str
     at: str
 
 
-class Wait(Contract):
+@dataclass(frozen=True, slots=True)
+class Wait:
     """An operation that a person has been asked about.
 
     Attributes:
@@ -39,6 +45,8 @@ class Wait(Contract):
         decided: the answer, if it came in the last moment.
         subjects: the stable ids of those who have signed an approval so far.
     """
+
+    __pydantic_config__ = RECORD
 
     intent: Intent
     operation: Operation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triage.contracts.base import clamp
 from triage.contracts.failures import FailureClass
@@ -57,7 +57,7 @@ def review_with_evidence(
 ) -> Ending:
     """Return an ending in review that keeps all evidence that the run has."""
     kept = tuple(dict.fromkeys(item.id for item in state.evidence))
-    return review(failure, reason, proposal.model_copy(update={"evidence_ids": kept}))
+    return review(failure, reason, replace(proposal, evidence_ids=kept))
 
 
 def raised(ending: Ending) -> Ending:
@@ -69,7 +69,7 @@ def raised(ending: Ending) -> Ending:
         return ending
     is_low = ending.status is Status.COMPLETED or ending.proposal.route != SECURITY_ROUTE
     reason = SECURITY_REASON if is_low and ending.failure is None else ending.reason
-    proposal = ending.proposal.model_copy(update={"route": SECURITY_ROUTE})
+    proposal = replace(ending.proposal, route=SECURITY_ROUTE)
     return review(ending.failure, reason, proposal)
 
 

@@ -19,6 +19,7 @@ from triage.contracts.canonical import canonical_json, parse_json
 from triage.contracts.options import MODES, BudgetLimits, Grounding, Mode, RunOptions, parse_options
 from triage.contracts.payloads import PolicySnapshot, ToolSnapshot
 from triage.contracts.request import TriageRequest, claimed_request_id, parse_request
+from triage.shared_rules import shared_names
 from workflows.carried import Carried
 
 MAX_INPUTS = 2
@@ -187,14 +188,14 @@ def settle(options: RunOptions, policy: PolicySnapshot) -> Limits:
     return Limits(
         max_steps=_first(options.max_steps, policy.max_steps),
         max_model_retries=_first(options.max_model_retries, policy.max_model_retries),
-        permitted_effects=frozenset(mode.permitted_effects if effects is None else effects),
+        permitted_effects=shared_names(mode.permitted_effects if effects is None else effects),
         approval_window_seconds=_first(options.approval_window_seconds, window),
         propose_on_final=mode.propose_on_final,
         reminders_seconds=(policy.reminder_seconds, policy.escalation_seconds),
         grounding=options.grounding or Grounding(policy.grounding),
         budget=_narrower(options.budget, policy.budget),
-        routes=frozenset(policy.routes),
-        labels=frozenset(policy.labels.get("descriptive", ())),
+        routes=shared_names(policy.routes),
+        labels=shared_names(policy.labels.get("descriptive", ())),
         tools={tool.name: tool for tool in policy.tools},
         max_corrections=policy.max_corrections,
         fallback_models=policy.fallback_models,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -134,13 +135,13 @@ class WaitingRoom:
         if self._wait is None:
             return None
         view = self._desk.shown or self._wait.view
-        now = {
-            "view": view,
-            "deadlines": tuple(self._deadlines),
-            "decided": self._desk.decided,
-            "subjects": self._desk.subjects,
-        }
-        return self._wait.model_copy(update=now)
+        return replace(
+            self._wait,
+            view=view,
+            deadlines=tuple(self._deadlines),
+            decided=self._desk.decided,
+            subjects=self._desk.subjects,
+        )
 
     async def decision(self) -> Decided | None:
         """Return the first review that counts; None after an edit or the last deadline.

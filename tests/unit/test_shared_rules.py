@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from triage.contracts.options import Mode, RunOptions
 from triage.contracts.payloads import NOT_PINNED, PolicySnapshot, Provenance, RunContext
 from triage.converter import data_converter
 from triage.policy.rules import BUILTIN_RULES
 from triage.policy.tools import BUILTIN_TOOLS
+from workflows.start import settle
 
 POLICY = BUILTIN_RULES.snapshot(BUILTIN_TOOLS)
 PROVENANCE = Provenance(**{**NOT_PINNED.model_dump(), "policy": "sha256:1"})
@@ -26,6 +28,14 @@ def test_two_runs_share_their_rules() -> None:
     assert one.policy is other.policy
     assert one.provenance is other.provenance
     assert ("sha256:1", "sha256:2") == (one.request_digest, other.request_digest)
+
+
+def test_runs_under_the_same_rules_share_what_they_may_do() -> None:
+    """The routes, labels and effects that a run may use are sets that all such runs have."""
+    one, other = (settle(RunOptions(mode=Mode.APPROVE), POLICY) for _ in range(2))
+    assert one.routes is other.routes
+    assert one.labels is other.labels
+    assert one.permitted_effects is other.permitted_effects
 
 
 @pytest.mark.parametrize("change", [{"max_steps": 9}, {"mode": "shadow"}, {"max_corrections": 0}])

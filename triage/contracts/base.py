@@ -6,7 +6,7 @@ Every model that crosses a process, a queue or a file derives from `Contract`.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import (
     BaseModel,
@@ -44,6 +44,13 @@ class Contract(BaseModel):
     """A frozen record that accepts exactly its own fields, each of exactly its own type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+RECORD: Final = ConfigDict(extra="forbid", strict=True)
+"""Of a frozen dataclass with slots that is read like a contract, and takes a tenth of its room.
+
+For what each waiting run keeps; what is written of it is all that it has, not only what was given.
+"""
 
 
 class Sparse(Contract):

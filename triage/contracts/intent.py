@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from triage.contracts.base import Contract
+from dataclasses import dataclass
+
+from triage.contracts.base import RECORD
 
 
-class Proposal(Contract):
+@dataclass(frozen=True, slots=True)
+class Proposal:
     """What a decision proposes; it stays in the response when a person still has to decide."""
+
+    __pydantic_config__ = RECORD
 
     route: str | None = None
     labels: tuple[str, ...] = ()
@@ -17,7 +22,8 @@ class Proposal(Contract):
 NOTHING = Proposal()
 
 
-class Intent(Contract):
+@dataclass(frozen=True, slots=True)
+class Intent:
     """A write that somebody wants: which labels, on which issue, under which id, and who asks.
 
     Attributes:
@@ -30,6 +36,8 @@ class Intent(Contract):
         completes: the reason with which the run is completed once this is applied; None if the
             loop goes on.
     """
+
+    __pydantic_config__ = RECORD
 
     tool: str
     operation_id: str | None

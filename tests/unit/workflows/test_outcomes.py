@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.workflows.builders import some_evidence
@@ -81,10 +83,7 @@ def test_partial_evidence_joins_the_proposal() -> None:
     ending = tool_fault(
         _deciding("owners-api", "policy-feature"), FailureClass.TOOL_ERROR, "broke", PROPOSAL
     )
-    assert (
-        PROPOSAL.model_copy(update={"evidence_ids": ("owners-api", "policy-feature")})
-        == ending.proposal
-    )
+    assert replace(PROPOSAL, evidence_ids=("owners-api", "policy-feature")) == ending.proposal
 
 
 def test_a_spent_budget_keeps_the_evidence() -> None:
