@@ -19,6 +19,7 @@ from triage.contracts.canonical import parse_json
 from triage.contracts.model_faults import ModelFault
 from triage.contracts.payloads import Asked, DecideOutcome, DecideRequest, DecideResult, Target
 from triage.contracts.request import TriageRequest
+from triage.contracts.trail import START
 from triage.faults import Point, reach
 from triage.models.base import (
     ModelAdapter,
@@ -34,13 +35,10 @@ from triage.models.rules import RulesModel
 from triage.policy.rules import Rules
 from triage.policy.tools import ToolSpec
 from triage.storage.documents import Document, DocumentKind
-from triage.storage.evidence import StoredEvidence
+from triage.storage.evidence import StoredEvidence, followed, receipts_among
 
 AHEAD_SECONDS: Final = 1.0
 """What asks nobody answers in milliseconds; one that takes longer is asked by itself."""
-
-FIRST_READ: Final = 3
-"""The earliest version at which a run reads: validated, deciding, and a call is pending."""
 
 
 async def ahead(services: Services, request: DecideRequest) -> DecideResult | None:
@@ -84,7 +82,8 @@ class Asking:
     async def answer(self, request: DecideRequest) -> DecideResult:
         """Return the adapter's proposal, or the named outcome that stands in for one."""
         issue = request.request or await self._stored(request)
-        if issue is None:
+        read = await self._evidence(request)
+        if issue is None or read is None:
             return DecideResult(outcome=DecideOutcome.UNAVAILABLE)
         rules = await self._services.pinned_rules(request.policy_digest)
         try:
@@ -97,7 +96,7 @@ class Asking:
             return failed(ModelFault.AUTH)
         except BrokenModel as error:
             return invalid(str(error))
-        question = await self._model_request(request, issue, rules)
+        question = self._model_request(request, issue, rules, read)
         if opinion is not None or asks_where(model):
             question = await self._with_target(question, request.scope)
         reach(Point.DECIDE_BEFORE_MODEL)
@@ -122,25 +121,36 @@ class Asking:
         result = await paid_calls.call(self._services, model, question, request, rules)
         return checked(result).model_copy(update={"usage": result.usage})
 
-    async def _model_request(
-        self, request: DecideRequest, issue: TriageRequest, rules: Rules
+    def _model_request(
+        self,
+        request: DecideRequest,
+        issue: TriageRequest,
+        rules: Rules,
+        read: Sequence[StoredEvidence],
     ) -> ModelRequest:
-        rows = await self._evidence(request)
         return ModelRequest(
             step=request.step,
             request=issue,
-            observations=tuple(_observation(row) for row in rows),
+            observations=tuple(map(_observation, read)),
             tools=tuple(map(_description, rules.tools(self._services.tools))),
             routes=rules.routes,
             labels=rules.proposable_labels(),
             correction=request.correction,
         )
 
-    async def _evidence(self, request: DecideRequest) -> Sequence[StoredEvidence]:
-        """Return what the run has read so far."""
-        if request.version <= FIRST_READ:
+    async def _evidence(self, request: DecideRequest) -> Sequence[StoredEvidence] | None:
+        """Return what the run has read so far; None if a part of it is gone without a trace."""
+        receipts = request.receipts or ()
+        if request.trail == START and not receipts:
             return ()
-        return await self._services.evidence.load(request.scope, before_version=request.version)
+        rows = await self._services.evidence.load(request.scope, before_version=request.version)
+        if request.trail is None:
+            return rows
+        read = followed(rows, request.trail)
+        if read is None:
+            return None
+        written = [row for row in receipts_among(rows, receipts) if row not in read]
+        return sorted([*read, *written], key=lambda row: row.version)
 
     async def _with_target(self, question: ModelRequest, scope: str) -> ModelRequest:
         """Add where the issue is kept, as far as that was noted and is still known."""

@@ -18,7 +18,7 @@ from triage.contracts.request import TriageRequest
 from triage.policy.grounding import about_path
 from triage.policy.tools import ToolSpec
 from triage.storage.documents import Document, DocumentKind
-from triage.storage.evidence import StoredEvidence
+from triage.storage.evidence import StoredEvidence, followed
 
 _ANY_VERSION: Final = 2**31 - 1
 
@@ -42,8 +42,9 @@ async def inherit(services: Services, request: PinRequest) -> tuple[EvidenceRef,
     scope = short_hash(request.context.tenant, source.workflow_id, source.run_id)
     await _check_request(services, scope, request.request)
     rows = await services.evidence.load(scope, before_version=_ANY_VERSION)
+    rows = _known_to(source, rows, services)
     _check_version(source, rows)
-    copies = await services.evidence.copy(scope, request.scope)
+    copies = await services.evidence.copy(rows, request.scope)
     return tuple(_reference(row, services.tools.get(row.tool)) for row in copies)
 
 
@@ -57,6 +58,24 @@ async def _check_request(services: Services, scope: str, request: TriageRequest)
         )
     if TriageRequest.model_validate_json(stored.body).request_id != request.request_id:
         raise NothingToContinueError("continued_from: that run is about another request")
+
+
+def _known_to(
+    source: ContinuedFrom, rows: list[StoredEvidence], services: Services
+) -> list[StoredEvidence]:
+    """Leave out what the run has read in vain, as far as its trail is known."""
+    if source.trail is None:
+        return rows
+    read = followed(rows, source.trail)
+    if read is None:
+        raise NothingToContinueError("continued_from.trail: that run has not read what it says")
+    known = {(row.version, row.call) for row in read}
+    return [row for row in rows if (row.version, row.call) in known or _is_receipt(row, services)]
+
+
+def _is_receipt(row: StoredEvidence, services: Services) -> bool:
+    tool = services.tools.get(row.tool)
+    return tool is not None and tool.side_effect
 
 
 def _check_version(source: ContinuedFrom, rows: list[StoredEvidence]) -> None:

@@ -71,6 +71,7 @@ def receipt_row(request: WriteRequest, receipt: bytes, expires_at: datetime) -> 
         locator=evidence.locator,
         digest=evidence.digest,
         content=receipt,
+        call=short_hash(operation.operation_id, operation.digest),
         size_bytes=evidence.size_bytes,
         expires_at=expires_at,
     )

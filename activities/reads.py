@@ -24,10 +24,11 @@ from activities.raw_reads import TransientReadError as TransientReadError
 from activities.services import Services
 from activities.store_patience import own_tries, patiently
 from activities.tracker_reads import TRACKER_READ_HANDLERS
-from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json
+from triage.contracts.canonical import canonical_json, digest_of_bytes, parse_json, short_hash
 from triage.contracts.failures import FailureClass
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER, ACTIVITY_SEARCH_POLICY
-from triage.contracts.payloads import ReadRequest, ReadResult
+from triage.contracts.payloads import DecideRequest, ReadRequest, ReadResult
+from triage.contracts.trail import START, onward
 from triage.faults import Point, reach
 from triage.policy.redaction import redact_value
 from triage.policy.rules import Rules
@@ -93,10 +94,17 @@ def _read_activity(
         reach(Point.READ_AFTER_KEEP)
         if request.ask is None:
             return kept
-        answer = await ahead(services, request.ask)
+        answer = await ahead(services, _with_trail(request.ask, request.after, kept))
         return kept if answer is None else kept.model_copy(update={"answer": answer})
 
     return read
+
+
+def _with_trail(ask: DecideRequest, after: str | None, kept: ReadResult) -> DecideRequest:
+    """Return the question that the run asks once it knows what was read."""
+    if after is None:
+        return ask
+    return ask.model_copy(update={"trail": onward(after, kept.id, kept.digest)})
 
 
 async def _called(
@@ -188,6 +196,8 @@ async def _keep(
             content=content,
             size_bytes=len(content),
             expires_at=expires_at,
+            after=request.after or START,
+            call=_call(spec, request),
         )
     )
     kept = ReadResult(
@@ -201,6 +211,14 @@ async def _keep(
         kept = kept.model_copy(update={"source": row.source})
     tries = own_tries()
     return kept if tries == 1 else kept.model_copy(update={"attempts": tries})
+
+
+def _call(spec: ToolSpec, request: ReadRequest) -> str:
+    """Name a call by all that its result may depend on; see `EvidenceRow`."""
+    if request.after is None:
+        return ""
+    asked = canonical_json(request.arguments).decode()
+    return short_hash(request.after, spec.name, asked, request.policy_digest)
 
 
 def _facts(row: StoredEvidence, normal: NormalResult, spec: ToolSpec) -> dict[str, JsonValue]:

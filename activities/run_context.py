@@ -26,6 +26,7 @@ from triage.contracts.payloads import (
     RunContext,
     Target,
 )
+from triage.contracts.trail import START, along
 from triage.faults import Point, reach
 from triage.models.base import ModelAdapter, PaidModel
 from triage.models.factory import UnknownModel
@@ -86,6 +87,7 @@ class RunContextActivities:
             author=issue.author or request.context.author or "",
             local_trust=services.local_trust,
             local_model=all(map(asks_nobody, models)),
+            trailed=True,
         )
         # What is not set is not written, and reads as its default.
         context.model_fields_set.difference_update(_usual(context))
@@ -110,6 +112,7 @@ class RunContextActivities:
             request_digest=abbreviated(context.request_digest),
             policy_digest=context.provenance.policy,
             request=request.request,
+            trail=along(START, ((item.id, item.digest) for item in context.inherited)),
         )
         answer = await ahead(self._services, question)
         return context if answer is None else context.model_copy(update={"answer": answer})

@@ -40,7 +40,7 @@ from temporalio.exceptions import ApplicationError, FailureError
 from triage.contracts.base import ContractError
 from triage.contracts.deflated import ENCODING, Deflated, deflate, inflate
 from triage.contracts.payloads import RunContext
-from triage.shared_rules import shared
+from triage.contracts.shared import shared
 
 T = TypeVar("T")
 

@@ -116,6 +116,8 @@ class Decider:
             cost_micros_left=budget.left(limits.cost_micros, state.cost_micros),
             attempts_left=budget.left(limits.model_attempts, state.model_attempts),
             request=self._request if self._context.local_model else None,
+            trail=state.trail,
+            receipts=tuple(state.receipts) if state.trail is not None and state.receipts else None,
         )
 
     def _answer_to(self, question: DecideRequest) -> DecideResult | None:

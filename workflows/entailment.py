@@ -20,7 +20,7 @@ def keep(state: RunState, limits: Limits, evidence: EvidenceRef, call: ToolCall)
     """Keep what a tool returned, so that it may be cited."""
     if limits.grounding is Grounding.ENTAILED:
         evidence = about_path(evidence, call.arguments)
-    state.evidence.append(evidence)
+    state.keep(evidence)
 
 
 def problem_with(

@@ -176,6 +176,7 @@ class TriageLoop:
         self._context: RunContext = context
         self._limits: Limits = settle(self._options, context.policy)
         self._state.provenance = context.provenance
+        self._state.keep_trail(is_kept=context.trailed)
         self._desk.trust = Trust(
             local=context.local_trust,
             author=context.author or None,
@@ -379,6 +380,7 @@ class TriageLoop:
             timeout_ms=tool.timeout_ms,
             target=self._writer.target if tool.target else None,
             ask=self._decider.next_question() if tool.local else None,
+            after=self._state.trail,
         )
         left = budget.left(self._limits.budget.tool_attempts, self._state.tool_attempts)
         attempts = tool.max_attempts if left is None else max(1, min(left, tool.max_attempts))

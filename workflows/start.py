@@ -19,7 +19,7 @@ from triage.contracts.canonical import canonical_json, parse_json
 from triage.contracts.options import MODES, BudgetLimits, Grounding, Mode, RunOptions, parse_options
 from triage.contracts.payloads import PolicySnapshot, ToolSnapshot
 from triage.contracts.request import TriageRequest, claimed_request_id, parse_request
-from triage.shared_rules import shared_names
+from triage.contracts.shared import shared_names
 from workflows.carried import Carried
 
 MAX_INPUTS = 2

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from triage.contracts.canonical import abbreviated
 from triage.contracts.payloads import NOT_PINNED, EvidenceRef, Provenance
 from triage.contracts.response import TERMINAL, Status, TriageResponse
 from triage.contracts.state import (
@@ -25,6 +26,7 @@ from triage.contracts.state import (
     StateView,
     VerdictNote,
 )
+from triage.contracts.trail import START, onward
 
 TRANSITIONS: Final[dict[Status, frozenset[Status]]] = {
     Status.RECEIVED: frozenset({Status.VALIDATED, Status.FAILED}),
@@ -53,7 +55,8 @@ class RunState:
 
     `applied` maps each operation that was carried out to the labels that it put on. `fallbacks` is
     how often the next model of the list was taken, `corrections` how often one was asked again
-    because its answer had to be corrected.
+    because its answer had to be corrected. `trail` is that of what was read, None for a run that
+    keeps none, and `receipts` are the digests of what its writes left.
     """
 
     status: Status = Status.RECEIVED
@@ -75,6 +78,8 @@ class RunState:
     sent: dict[str, str] = field(default_factory=dict)
     mutations: list[MutationRecord] = field(default_factory=list)
     applied: dict[str, frozenset[str]] = field(default_factory=dict)
+    trail: str | None = None
+    receipts: list[str] = field(default_factory=list)
     tokens: int = 0
     cost_micros: int = 0
     seconds: int = 0
@@ -106,7 +111,8 @@ class RunState:
     def continue_at(self, version: int, evidence: Sequence[EvidenceRef]) -> None:
         """Take up the version and the evidence of the ended run that this one continues."""
         self.version = version
-        self.evidence.extend(evidence)
+        for item in evidence:
+            self.keep(item)
 
     def reopen(self, changed: tuple[str, ...]) -> None:
         """Go back to `validated` because these fields of the request were edited.
@@ -123,6 +129,22 @@ class RunState:
     def _enter(self, target: Status) -> None:
         self.status = target
         self.version += 1
+
+    def keep_trail(self, *, is_kept: bool) -> None:
+        """Keep a trail of what is read from now on, unless there is something without one."""
+        if is_kept and self.trail is None and not self.evidence:
+            self.trail = START
+
+    def keep(self, evidence: EvidenceRef) -> None:
+        """Keep what was read, so that it may be cited."""
+        self.evidence.append(evidence)
+        if self.trail is not None:
+            self.trail = onward(self.trail, evidence.id, evidence.digest)
+
+    def keep_receipt(self, receipt: EvidenceRef) -> None:
+        """Keep what a write left, likewise."""
+        self.evidence.append(receipt)
+        self.receipts.append(abbreviated(receipt.digest))
 
     def known_evidence(self) -> frozenset[str]:
         """Return the ids that may be cited: those that a tool returned in this run."""
@@ -158,6 +180,7 @@ class RunState:
             response=self.response,
             model_faults=tuple(self.model_faults),
             verdicts=tuple(self.verdicts),
+            trail=self.trail,
         )
 
 

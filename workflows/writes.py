@@ -285,7 +285,7 @@ class Writer:
 
     def _applied(self, intent: Intent, operation: Operation, result: WriteResult) -> None:
         if result.evidence is not None:
-            self._state.evidence.append(result.evidence)
+            self._state.keep_receipt(result.evidence)
         repeated = bool(result.earlier) or operation.operation_id in self._state.applied
         self._state.applied[operation.operation_id] = frozenset(operation.labels)
         self._note(operation, "replayed" if repeated else "applied")

@@ -20,6 +20,7 @@ from triage.contracts.canonical import canonical_json
 from triage.contracts.decision import MAX_DECISION_BYTES
 from triage.contracts.model_faults import MAX_RETRY_AFTER_SECONDS
 from triage.contracts.payloads import Asked, DecideOutcome, DecideResult, Usage
+from triage.contracts.trail import START
 from triage.extensions import Extension
 from triage.models.base import ModelRequest
 from triage.storage.documents import SHARED, DocumentKind
@@ -112,6 +113,14 @@ async def test_observations_are_those_of_before_the_call_in_order(asking: Asking
         (item.version, item.content) for item in seen[0].observations
     ]
     assert {"tests@1#3", "tests@1#6"} == {item.locator for item in seen[0].observations}
+
+
+async def test_evidence_that_a_run_has_read_and_nobody_has_is_unavailable(asking: Asking) -> None:
+    """A question is not asked about a part of what it rests on."""
+    asking.request = asking.request.model_copy(update={"version": 8, "trail": "0" * 16})
+    assert DecideOutcome.UNAVAILABLE is (await asking.decide("rules")).outcome
+    asking.request = asking.request.model_copy(update={"trail": START})
+    assert DecideOutcome.DECISION is (await asking.decide("rules")).outcome
 
 
 async def _raises(_: ModelRequest) -> DecideResult:

@@ -69,6 +69,9 @@ COMPLETED: Final = (
         approvals={OPERATION: 3},
     ),
     driven("completed-approved-by-signal", "completed", people.approve_by_signal, *ANSWER),
+    driven(
+        "completed-approved-on-a-trail", "completed", people.approve_by_signal, lookup(), *ANSWER
+    ),
     driven("completed-approved-by-update", "completed", people.approve_by_update, *ANSWER),
     driven(
         "completed-with-repeated-operation",

@@ -128,11 +128,14 @@ class ContinuedFrom(Contract):
         workflow_id: its workflow id.
         run_id: the first run id of its chain of executions.
         version: the version at which it ended; the new run counts on from there.
+        trail: that of what it has read, so that nothing is taken over that it read in vain; without
+            one all that is stored under it is.
     """
 
     workflow_id: Annotated[str, StringConstraints(min_length=1, max_length=MAX_WORKFLOW_ID_CHARS)]
     run_id: ContextText
     version: Annotated[int, Field(ge=1, le=MAX_CONTINUED_VERSION)]
+    trail: Annotated[str, StringConstraints(pattern="^([0-9a-f]{16})?$")] | None = None
 
 
 class SignedApproval(Contract):

@@ -184,7 +184,8 @@ class RunContext(Deflated):
     `security` says that the issue's text alone makes it one for a security review. `label_ids` are
     the ids of the rules' labels, where a write was approved before the run began; None elsewhere.
     `local_model` says that the run's models ask nobody, so that each call is a local activity.
-    `answer` is the model's to the first question, where that came along.
+    `answer` is the model's to the first question, where that came along. `trailed` says that the
+    run keeps a trail of what it reads.
     """
 
     refused: str | None = None
@@ -203,6 +204,7 @@ class RunContext(Deflated):
     label_ids: dict[str, str] | None = None
     local_model: bool = False
     answer: DecideResult | None = None
+    trailed: bool = False
 
     def without_answer(self) -> RunContext:
         """Return what holds for the whole run."""
@@ -230,6 +232,8 @@ class DecideRequest(Sparse):
     correct it. `tokens_left`, `cost_micros_left` and `attempts_left` are what the run may still
     spend; None is no bound. Both digests may be abbreviated: see `abbreviated`. `request` is there
     for a local call alone, which leaves no argument in any history: nobody has to look it up then.
+    `trail` is that of what the run has read, and `receipts` are the digests of what its writes
+    left; without a trail all that is stored before `version` counts.
     """
 
     scope: str
@@ -243,6 +247,8 @@ class DecideRequest(Sparse):
     cost_micros_left: int | None = None
     attempts_left: int | None = None
     request: TriageRequest | None = None
+    trail: str | None = None
+    receipts: tuple[str, ...] | None = None
 
 
 class Target(Contract):
@@ -257,7 +263,8 @@ class ReadRequest(Sparse):
     """Argument of a read tool's activity.
 
     `target` is the run's issue, for a tool that needs it. `ask` is the question that comes next,
-    for a local call alone: it is asked as soon as the evidence is kept.
+    for a local call alone: it is asked as soon as the evidence is kept. `after` is the trail of
+    what the run has read before; None for one that keeps none.
     """
 
     scope: str
@@ -267,6 +274,7 @@ class ReadRequest(Sparse):
     timeout_ms: int
     target: Target | None = None
     ask: DecideRequest | None = None
+    after: str | None = None
 
 
 class Operation(Sparse):

@@ -122,13 +122,14 @@ class SpentView(Contract):
     evidence_bytes: int
 
 
-_OPTIONAL: Final = frozenset({"model_faults", "verdicts"})
+_OPTIONAL: Final = frozenset({"model_faults", "verdicts", "trail"})
 
 
 class StateView(Contract):
     """The full state of a run; `response` is null until the run ends.
 
-    `model_faults` and `verdicts` are left out as long as there are none.
+    `model_faults` and `verdicts` are left out as long as there are none, and so is `trail`, which
+    stands for what was read (see `triage.contracts.trail`).
     """
 
     status: Status
@@ -147,6 +148,7 @@ class StateView(Contract):
     response: TriageResponse | None
     model_faults: tuple[ModelFaultView, ...] = ()
     verdicts: tuple[VerdictNote, ...] = ()
+    trail: str | None = None
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:

@@ -2,19 +2,22 @@
 
 Why it exists: history grows with every step that repeats content. Here a step's evidence stands
 once, under the version of the tool call that returned it, and its content can expire while its
-locator and digest stay.
+locator and digest stay. What was read in vain stays here, too: a run's own is found by its trail.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
 from typing import Final
 
-from sqlalchemy import Executable, Label, bindparam, insert, literal, select, tuple_, update
+from sqlalchemy import ColumnElement, Executable, Label, bindparam, select, tuple_, update
 from sqlalchemy.engine import RowMapping
 
+from triage.contracts.canonical import digests_like
+from triage.contracts.trail import START, onward
 from triage.storage.connections import AsyncConnection
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
@@ -43,6 +46,9 @@ class EvidenceRow:
         size_bytes: of the content.
         expires_at: from when on the content is unavailable; None means never.
         key_id: the key that the content is encrypted with; empty for none.
+        call: names the call among others of the same version, which were given up; empty for a run
+            that keeps no trail.
+        after: the trail of what the run had read before.
     """
 
     scope: str
@@ -57,6 +63,8 @@ class EvidenceRow:
     size_bytes: int
     expires_at: datetime | None = None
     key_id: str = ""
+    call: str = ""
+    after: str = START
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,16 +90,44 @@ class StoredEvidence:
     expires_at: datetime | None
     key_id: str
     created_at: datetime
+    call: str
+    after: str
+
+    @property
+    def trail(self) -> str:
+        """The trail of a run that has read this, too."""
+        return onward(self.after, self.evidence_id, self.digest)
+
+
+def followed(rows: Iterable[StoredEvidence], trail: str) -> list[StoredEvidence] | None:
+    """Return what a run has read, oldest first, by its trail; None if a part of it is not there."""
+    by_trail = {row.trail: row for row in rows}
+    found = list[StoredEvidence]()
+    while trail != START:
+        row = by_trail.pop(trail, None)
+        if row is None:
+            return None
+        found.append(row)
+        trail = row.after
+    return found[::-1]
+
+
+def receipts_among(
+    rows: Iterable[StoredEvidence], digests: Collection[str]
+) -> list[StoredEvidence]:
+    """Return the rows of these digests, which may be abbreviated."""
+    bounds = [digests_like(digest) for digest in digests]
+    return [row for row in rows if any(low <= row.digest <= high for low, high in bounds)]
 
 
 class EvidenceStore:
-    """Evidence by (scope, version)."""
+    """Evidence by (scope, version, call)."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def put(self, row: EvidenceRow) -> StoredEvidence:
-        """Keep a result; the first one under (scope, version) stands.
+        """Keep a result; the first one under (scope, version, call) stands.
 
         Returns:
             The row that stands: a repeated call gets what the first one returned.
@@ -100,8 +136,7 @@ class EvidenceStore:
             now = await self._store.now(connection)
             if (new := await keep_evidence(connection, row, now)) is not None:
                 return _until(new, now)
-            mine = (evidence.c.scope == row.scope, evidence.c.version == row.version)
-            found = await first_row(connection, select(evidence).where(*mine))
+            found = await first_row(connection, select(evidence).where(*_key_of(row)))
         if found is None:
             raise StorageUnavailable("evidence vanished while it was put: try again")
         return _until(_to_stored(found), now)
@@ -116,21 +151,22 @@ class EvidenceStore:
             found = (await connection.execute(query, which)).mappings().all()
         return [_until(_to_stored(row), self._store.time_in(row)) for row in found]
 
-    async def copy(self, source: str, target: str) -> list[StoredEvidence]:
-        """Copy everything that a scope has to another one, and return the copies, oldest first.
+    async def copy(self, rows: Sequence[StoredEvidence], target: str) -> list[StoredEvidence]:
+        """Copy rows of another scope to one that begins with them, and return the copies in order.
 
         Versions and expiries stay, and what has gone in the one is gone in the other. A copy that
         is there already stands.
         """
-        e = evidence.c
-        names = [column.name for column in evidence.columns if column.name != "scope"]
-        rows = select(literal(target), *(e[name] for name in names)).where(e.scope == source)
-        there = select(e.version).where(e.scope == target)
+        trail = START
         async with self._store.write() as connection:
-            await connection.execute(
-                insert(evidence).from_select(["scope", *names], rows.where(e.version.not_in(there)))
-            )
-        return await self.load(target, before_version=_ANY_VERSION)
+            for row in rows:
+                found = await first_row(connection, select(evidence).where(*_key_of(row)))
+                if found is None:
+                    raise StorageUnavailable("evidence vanished while it was copied: try again")
+                copied = {**found, "scope": target, "after": trail}
+                await insert_first(connection, evidence, copied)
+                trail = onward(trail, row.evidence_id, row.digest)
+        return followed(await self.load(target, before_version=_ANY_VERSION), trail) or []
 
     async def purge_expired(self, now: datetime | None = None, limit: int = 1000) -> int:
         """Remove the content of at most `limit` expired rows; everything else stays.
@@ -139,7 +175,7 @@ class EvidenceStore:
             How many contents were removed.
         """
         e = evidence.c
-        key = (e.scope, e.version)
+        key = (e.scope, e.version, e.call)
         async with self._store.write() as connection:
             moment = now or await self._store.now(connection)
             due = select(*key).where(e.expires_at <= moment, e.content.is_not(None)).limit(limit)
@@ -152,11 +188,16 @@ class EvidenceStore:
 async def keep_evidence(
     connection: AsyncConnection, row: EvidenceRow, now: datetime
 ) -> StoredEvidence | None:
-    """Keep a result in the caller's transaction; None if one stands under (scope, version)."""
+    """Keep a result in the caller's transaction; None if one of the same call stands."""
     values = {**vars(row), "created_at": now}
     if not await insert_first(connection, evidence, values):
         return None
     return StoredEvidence(**values)
+
+
+def _key_of(row: EvidenceRow | StoredEvidence) -> tuple[ColumnElement[bool], ...]:
+    e = evidence.c
+    return (e.scope == row.scope, e.version == row.version, e.call == row.call)
 
 
 @cache
@@ -166,7 +207,7 @@ def _all_before(clock: Label[datetime]) -> Executable:
     return (
         select(evidence, clock)
         .where(e.scope == bindparam("of"), e.version < bindparam("before"))
-        .order_by(e.version)
+        .order_by(e.version, e.created_at)
     )
 
 

@@ -32,7 +32,7 @@ from triage.storage.schema_base import metadata as metadata
 from triage.storage.schema_base import one_of as _one_of
 from triage.storage.transitions import OperationState
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """The schema's revisions, oldest first; the last is the one that this program works with."""
 
 MAX_RECEIPT_BYTES: Final = 4096
@@ -127,6 +127,8 @@ evidence: Final = Table(
     metadata,
     Column("scope", Text, primary_key=True),
     Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("call", Text, primary_key=True),  # empty: of a run that keeps no trail
+    Column("after", Text, nullable=False),  # the trail of what was read before
     Column("evidence_id", ExactText, nullable=False),
     Column("tool", ExactText, nullable=False),
     Column("arguments", LargeBinary, nullable=False),

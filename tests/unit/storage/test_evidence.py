@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from triage.contracts.canonical import digest_of_bytes
+from triage.contracts.canonical import abbreviated, digest_of_bytes
+from triage.contracts.trail import START, along, onward
 from triage.storage.engine import Store
-from triage.storage.evidence import EvidenceRow, EvidenceStore
+from triage.storage.evidence import EvidenceRow, EvidenceStore, followed, receipts_among
 
 CONTENT = b'{"owner":"docs-team"}'
 ROW = EvidenceRow(
@@ -67,6 +68,47 @@ async def test_a_run_sees_its_own_evidence_of_before(evidence: EvidenceStore) ->
     loaded = await evidence.load("scope", before_version=9)
     assert [3, 6] == [row.version for row in loaded]
     assert [] == await evidence.load("scope", before_version=3)
+
+
+async def test_a_trail_leads_past_what_was_read_in_vain(evidence: EvidenceStore) -> None:
+    """Of rows at the same version, by the same scope, a run's own are those that follow on."""
+    calls = [replace(ROW, call="first"), replace(ROW, call="second", evidence_id="other")]
+    first, vain = [await evidence.put(row) for row in calls]
+    later = replace(ROW, version=6, evidence_id="later", call="third", after=first.trail)
+    last = await evidence.put(later)
+    rows = await evidence.load("scope", before_version=9)
+    assert [first, vain, last] == sorted(rows, key=lambda row: row.call)
+    assert [first, last] == followed(rows, last.trail)
+    assert [vain] == followed(rows, vain.trail)
+    assert [] == followed(rows, START)
+    assert followed(rows, onward(last.trail, "gone", "sha256:gone")) is None
+    assert [last.trail, vain.trail] == [
+        along(START, [(row.evidence_id, row.digest) for row in rows])
+        for rows in ([first, last], [vain])
+    ]
+
+
+async def test_receipts_are_found_by_their_digest(evidence: EvidenceStore) -> None:
+    """Whole or abbreviated, and no other's."""
+    row = await evidence.put(ROW)
+    for digest in (ROW.digest, abbreviated(ROW.digest)):
+        assert [row] == receipts_among([row], [digest])
+    assert [] == receipts_among([row], [digest_of_bytes(b"another")])
+
+
+async def test_a_copy_is_a_run_s_beginning(evidence: EvidenceStore, store: Store) -> None:
+    """Rows of another scope are what the new one has read so far; what has gone, has gone there."""
+    rows = [
+        await evidence.put(replace(ROW, version=3, expires_at=await _now(store))),
+        await evidence.put(replace(ROW, version=6, evidence_id="other", call="c", after="4" * 16)),
+    ]
+    await evidence.purge_expired()
+    for _ in range(2):
+        copies = await evidence.copy(rows, "target")
+        assert [(3, None), (6, CONTENT)] == [(row.version, row.content) for row in copies]
+        assert copies == followed(await evidence.load("target", 9), copies[-1].trail)
+    assert [START, copies[0].trail] == [row.after for row in copies]
+    assert [] == await evidence.copy([], "empty")
 
 
 async def test_content_expires_and_the_rest_stays(evidence: EvidenceStore, store: Store) -> None:

@@ -12,10 +12,12 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
+from triage.contracts.trail import START
 from triage.storage.engine import Store
 from triage.storage.errors import StorageMisconfigured
+from triage.storage.evidence import EvidenceStore
 from triage.storage.migrate import alembic_config, check_schema, upgrade
-from triage.storage.schema import REVISIONS, metadata
+from triage.storage.schema import REVISIONS, evidence, metadata
 
 
 def _differences(connection: Connection) -> list[Any]:
@@ -105,6 +107,36 @@ async def test_a_failed_upgrade_leaves_nothing(
         assert [] == await connection.run_sync(lambda c: inspect(c).get_table_names())
     await upgrade(empty_url)
     await check_schema(store)
+    await store.close()
+
+
+async def test_evidence_from_before_trails_is_kept(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that began with an older release finds all that it has read, as one without a trail."""
+    with monkeypatch.context() as patched:
+        patched.setattr("triage.storage.migrate.REVISIONS", REVISIONS[: REVISIONS.index("0007")])
+        await upgrade(empty_url)
+    store = await Store.open(empty_url)
+    columns = [column.name for column in evidence.columns if column.name not in {"call", "after"}]
+    values = {
+        **dict.fromkeys(columns, "x"),
+        "version": 3,
+        "size_bytes": 1,
+        "arguments": b"{}",
+        "content": b"x",
+        "expires_at": None,
+        "purged_at": None,
+    }
+    names, places = ", ".join(columns), ", ".join(f":{name}" for name in columns)
+    async with store.write() as connection:
+        now = await store.now(connection)
+        created = str(now) if store.is_sqlite else now
+        insert = text(f"INSERT INTO evidence ({names}) VALUES ({places})")  # noqa: S608 - names of ours
+        await connection.execute(insert, {**values, "created_at": created})
+    await upgrade(empty_url)
+    [row] = await EvidenceStore(store).load("x", before_version=9)
+    assert ("", START, b"x", 3) == (row.call, row.after, row.content, row.version)
     await store.close()
 
 

@@ -158,7 +158,7 @@ def test_the_state_view_has_the_designs_fields() -> None:
     """The `state` query answers exactly the fields that people and programs read."""
     expected = (
         "status version steps retries tool_sequence decisions evidence pending refusals"
-        " refusals_total operations spent provenance response model_faults verdicts"
+        " refusals_total operations spent provenance response model_faults verdicts trail"
     )
     assert expected.split() == list(StateView.model_fields)
 
