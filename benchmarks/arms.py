@@ -9,6 +9,7 @@ for it; nothing of the kind is a dependency here. `benchmarks/peers` has some, w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -41,6 +42,11 @@ _APPROVAL: Final[dict[str, JsonValue]] = {
     "approver": "maintainer",
 }
 """What a run of two steps waits for."""
+
+
+def peers_of(arms: Iterable[str]) -> list[str]:
+    """Return the names of some arms that stand for neither the floor nor the product."""
+    return [arm for arm in arms if arm not in (FLOOR, FLOOR_AGAIN, PRODUCT)]
 
 
 class WrongEnd(Exception):  # noqa: N818 - names what was found

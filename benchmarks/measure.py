@@ -11,7 +11,7 @@ from typing import Final
 
 from temporalio.api.history.v1 import HistoryEvent
 
-from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT, Arm, Handle
+from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT, Arm, Handle, peers_of
 from benchmarks.counters import PUBLISHED_SECONDS, read_actions
 from benchmarks.load import Load
 from benchmarks.plan import Plan, Shape
@@ -73,9 +73,13 @@ class Measurement:
 
     def against_peers(self) -> dict[str, Spread]:
         """Return the product's CPU time for a run against that of each peer, by its name."""
-        peers = [arm for arm in self.arms if arm not in (FLOOR, FLOOR_AGAIN, PRODUCT)]
-        found = {peer: self.spread(PRODUCT, TOTAL, peer) for peer in peers}
+        found = {peer: self.spread(PRODUCT, TOTAL, peer) for peer in peers_of(self.arms)}
         return {peer: spread for peer, spread in found.items() if spread}
+
+    def bytes_of_peers(self) -> dict[str, float]:
+        """Return how many times the product's bytes the history of each peer's run has."""
+        ours = self.counted[PRODUCT].bytes
+        return {peer: self.counted[peer].bytes / ours for peer in peers_of(self.arms)}
 
     def milliseconds(self, arm: str, part: str) -> float:
         """Return an arm's CPU time for a run on this machine: the middle of all windows."""

@@ -14,7 +14,7 @@ from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.worker import Replayer, WorkflowRunner
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT, Arm
+from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT, Arm, peers_of
 from benchmarks.floor import Floor
 from benchmarks.load import Load
 from benchmarks.plan import W
@@ -46,7 +46,14 @@ class Speed:
 
     def spread(self, arm: str) -> Spread:
         """Return an arm's speed against the floor's; more is faster."""
-        return Spread.of(ratios(self.windows[arm], self.windows[FLOOR]))
+        return self._against(arm, FLOOR)
+
+    def against_peers(self) -> dict[str, Spread]:
+        """Return the product's speed against that of each peer, by its name; more is faster."""
+        return {peer: self._against(PRODUCT, peer) for peer in peers_of(self.windows)}
+
+    def _against(self, arm: str, other: str) -> Spread:
+        return Spread.of(ratios(self.windows[arm], self.windows[other]))
 
     @property
     def counts(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT
 from benchmarks.cold_start import ColdStart
@@ -11,7 +11,7 @@ from benchmarks.plan import A, W
 from benchmarks.replay import Speed
 from benchmarks.results import Results
 from benchmarks.stacks import PARTS
-from benchmarks.stats import FAIR_HIGH, FAIR_LOW
+from benchmarks.stats import FAIR_HIGH, FAIR_LOW, Spread
 from benchmarks.waiting import Wait
 
 _SHOWN_PARTS = (TOTAL, *PARTS)
@@ -55,9 +55,14 @@ def _measurement(found: Measurement) -> Iterator[str]:
             [arm, *cells, f"{counted.events:g}", f"{counted.actions:.2f}", f"{counted.bytes:,.0f}"]
         )
     yield from table(rows)
-    if against := found.against_peers():
-        ratios = (f"{name} {spread}" for name, spread in against.items())
-        yield f"{PRODUCT}, total, against: {', '.join(ratios)}"
+    yield from _peers(f"{PRODUCT}, total, against", found.against_peers())
+    more = {name: f"{ratio:.1f}" for name, ratio in found.bytes_of_peers().items()}
+    yield from _peers(f"bytes against the {PRODUCT}'s", more)
+
+
+def _peers(title: str, ratios: Mapping[str, Spread | str]) -> Iterator[str]:
+    if ratios:
+        yield f"{title}: {', '.join(f'{name} {ratio}' for name, ratio in ratios.items())}"
 
 
 def _kinds(found: Measurement) -> Iterator[str]:
@@ -86,6 +91,7 @@ def _speed(title: str, speed: Speed) -> Iterator[str]:
         middle = sorted(windows)[len(windows) // 2]
         rows.append([arm, "1" if arm == FLOOR else str(speed.spread(arm)), f"{middle:,.1f}/s"])
     yield from table(rows)
+    yield from _peers(f"{PRODUCT} against", speed.against_peers())
 
 
 def _wait(wait: Wait) -> Iterator[str]:

@@ -87,12 +87,18 @@ def _measurement(found: Measurement) -> dict[str, Any]:
         for arm in found.arms
     }
     against = {peer: asdict(spread) for peer, spread in found.against_peers().items()}
-    return {**asdict(found), "ratios": ratios, "product_against": against}
+    return {
+        **asdict(found),
+        "ratios": ratios,
+        "product_against": against,
+        "bytes_against_product": found.bytes_of_peers(),
+    }
 
 
 def _speed(title: str, speed: Speed) -> dict[str, Any]:
     ratios = {arm: asdict(speed.spread(arm)) for arm in speed.windows}
-    return {"of": title, "ratios": ratios, **asdict(speed)}
+    against = {peer: asdict(spread) for peer, spread in speed.against_peers().items()}
+    return {"of": title, "ratios": ratios, "product_against": against, **asdict(speed)}
 
 
 def environment(plan: Plan, command: str) -> dict[str, str]:

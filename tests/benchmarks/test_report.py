@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -45,17 +46,30 @@ def test_each_arm_stands_against_the_floor_s_same_window() -> None:
 
 
 def test_the_product_stands_against_each_peer() -> None:
-    """A peer has a row beside the floor, and the product a ratio to it by the same windows."""
+    """A peer has a row beside the floor; time and bytes are compared with the product's, too."""
     windows = [a_window(product=product) for product in (1.0, 1.5, 1.2)]
     for window in windows:
         window.cpu_seconds["peer"] = {"worker": 0.05, "server": 0.03, TOTAL: 0.08}
     arms = (FLOOR, FLOOR_AGAIN, PRODUCT, "peer")
-    found = Measurement("W", arms, tuple(windows), dict.fromkeys(arms, COUNTED))
-    results = Results({}, [found])
+    counted = dict.fromkeys(arms, COUNTED) | {"peer": replace(COUNTED, bytes=22_360)}
+    results = Results({}, [Measurement("W", arms, tuple(windows), counted)])
     lines = {line.split("  ")[0]: line for line in as_text(results).splitlines()}
     assert "2.00 (2.00..2.00)" in lines["peer"]
     assert "product, total, against: peer 0.60 (0.50..0.75)" in lines
-    assert 0.6 == results.as_json()["measurements"][0]["product_against"]["peer"]["median"]
+    assert "bytes against the product's: peer 10.0" in lines
+    (found,) = results.as_json()["measurements"]
+    assert 0.6 == found["product_against"]["peer"]["median"]
+    assert {"peer": 10.0} == found["bytes_against_product"]
+
+
+def test_the_product_s_speed_stands_against_each_peer_s() -> None:
+    """Runs a second of the embedded profile are compared in the same windows; more is faster."""
+    floor = dict.fromkeys((FLOOR, FLOOR_AGAIN), (20.0, 10.0, 20.0))
+    speed = Speed({**floor, PRODUCT: (30.0, 12.0, 33.0), "peer": (40.0, 20.0, 30.0)})
+    results = Results({}, embedded=speed)
+    assert "product against: peer 0.75 (0.60..1.10)" in as_text(results).splitlines()
+    (found,) = results.as_json()["speeds"]
+    assert 0.75 == found["product_against"]["peer"]["median"]
 
 
 def test_what_the_floor_does_not_have_is_shown_as_time() -> None:
