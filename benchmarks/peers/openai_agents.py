@@ -2,7 +2,7 @@
 
 Its plugin on client and worker, the tool an activity by `activity_as_tool`, an output type, a
 `Model` of our own for a script. Tracing is off, which its documentation offers: it would send to a
-server, and nothing else here traces.
+server, and nothing else here traces. A long run may take as many turns as it has questions.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from agents import Agent, Model, ModelProvider, ModelResponse, RunConfig, Runner, Usage
+from agents.run_config import DEFAULT_MAX_TURNS
 from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseOutputMessage,
@@ -28,7 +29,9 @@ from benchmarks.peers.case import (
     TOOL,
     Ownership,
     Verdict,
+    call_number,
     owner_of,
+    questions,
 )
 from benchmarks.peers.peer import STEP_TIMEOUT, Peer
 
@@ -36,21 +39,20 @@ PACKAGES: Final = ("openai-agents", "temporalio-openai-agents")
 
 
 class ScriptedModel(Model):
-    """Asks for the tool, and answers when it is asked again."""
+    """Asks for the tool as often as the request says, and then answers."""
 
     async def get_response(  # noqa: D102 - the framework's
         self,
-        system_instructions: str | None,  # noqa: ARG002 - a script reads nothing
+        system_instructions: str | None,  # noqa: ARG002 - a script needs none
         input: str | list[Any],  # noqa: A002 - the framework's name
         *_: Any,  # noqa: ANN401 - as the framework calls it
         **__: Any,  # noqa: ANN401 - likewise
     ) -> ModelResponse:
-        asked = not isinstance(input, str) and any(
-            item.get("type") == "function_call_output" for item in input
-        )
-        return ModelResponse(
-            output=[_answer() if asked else _call()], usage=Usage(), response_id=None
-        )
+        items = [{"content": input}] if isinstance(input, str) else input
+        answered = sum(item.get("type") == "function_call" for item in items)
+        number = call_number(items[0]["content"], answered)
+        output = _answer(answered + 1) if number is None else _call(number)
+        return ModelResponse(output=[output], usage=Usage(), response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> AsyncIterator[Any]:  # noqa: ANN401 - likewise
         """Refuse: nothing here streams."""
@@ -65,21 +67,25 @@ class ScriptedProvider(ModelProvider):
         return ScriptedModel()
 
 
-def _call() -> ResponseFunctionToolCall:
+def _call(number: int) -> ResponseFunctionToolCall:
     return ResponseFunctionToolCall(
         arguments=json.dumps(ARGUMENTS),
-        call_id="call-1",
+        call_id=f"call-{number}",
         name=TOOL,
         type="function_call",
-        id="item-1",
+        id=f"item-{number}",
         status="completed",
     )
 
 
-def _answer() -> ResponseOutputMessage:
+def _answer(number: int) -> ResponseOutputMessage:
     text = ResponseOutputText(text=json.dumps(ANSWER), annotations=[], type="output_text")
     return ResponseOutputMessage(
-        id="item-2", content=[text], role="assistant", status="completed", type="message"
+        id=f"item-{number}",
+        content=[text],
+        role="assistant",
+        status="completed",
+        type="message",
     )
 
 
@@ -103,7 +109,8 @@ class OpenAIAgentsTriage:
             tools=[activity_as_tool(lookup_component_owner, start_to_close_timeout=STEP_TIMEOUT)],
         )
         config = RunConfig(tracing_disabled=True)
-        found = await Runner.run(agent, input=request, run_config=config)
+        turns = max(DEFAULT_MAX_TURNS, questions(request))
+        found = await Runner.run(agent, input=request, max_turns=turns, run_config=config)
         return found.final_output_as(Verdict)
 
 

@@ -1,7 +1,8 @@
 """Pydantic AI on Temporal, as docs/durable_execution/temporal.md of its release 2.68 says.
 
 An agent with the capability `TemporalDurability` (the wrapper `TemporalAgent` is deprecated), its
-plugin on client and worker, a function tool, an output type, a `FunctionModel` for a script.
+plugin on client and worker, a function tool, an output type, a `FunctionModel` for a script. Of its
+usage limits, that of requests is raised where a long run has more questions.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pydantic_ai.durable_exec.temporal import (
     PydanticAIWorkflow,
     TemporalDurability,
 )
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.usage import UsageLimits
 from temporalio import workflow
 from temporalio.workflow import ActivityConfig
 
@@ -27,15 +29,20 @@ from benchmarks.peers.case import (
     TOOL_PURPOSE,
     Ownership,
     Verdict,
+    call_number,
     owner_of,
+    questions,
 )
 from benchmarks.peers.peer import STEP_TIMEOUT, Peer
 
 PACKAGES: Final = ("pydantic-ai-slim",)
+_REQUESTS: Final = UsageLimits().request_limit or 0
 
 
 def _scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    if any(isinstance(message, ModelResponse) for message in messages):
+    asked = next(part for part in messages[0].parts if isinstance(part, UserPromptPart))
+    answered = sum(isinstance(message, ModelResponse) for message in messages)
+    if call_number(str(asked.content), answered) is None:
         return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, ANSWER)])
     return ModelResponse(parts=[ToolCallPart(TOOL, ARGUMENTS)])
 
@@ -66,7 +73,8 @@ class PydanticAITriage(PydanticAIWorkflow):
     @workflow.run
     async def run(self, request: str) -> Verdict:
         """Return the agent's answer."""
-        return (await AGENT.run(request)).output
+        limits = UsageLimits(request_limit=max(_REQUESTS, questions(request)))
+        return (await AGENT.run(request, usage_limits=limits)).output
 
 
 PEER: Final = Peer("pydantic-ai", __name__, PydanticAITriage, PydanticAIPlugin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.arms import Arm
+from benchmarks.peers.case import call_number, questions, request_text
 from benchmarks.peers.loading import NoPeer, find_peer, peer_versions
-from benchmarks.plan import Plan, read_plan
+from benchmarks.peers.peer import Peer
+from benchmarks.plan import W_API, Plan, Shape, W, long_run, read_plan
+from tests.workflow.decisions import a_request
 
 PEERS = {
     "benchmarks.peers.dbos": "dbos",
@@ -65,3 +69,28 @@ def test_a_peer_is_named_by_module_and_member(text: str) -> None:
     """The command line refuses everything else."""
     with pytest.raises(SystemExit):
         read_plan(["--peer", text])
+
+
+@pytest.mark.parametrize("shape", [W, W_API])
+def test_a_peer_s_plain_run_gets_the_product_s_request(shape: Shape) -> None:
+    """Not a byte is added to what the product is sent, and the tool is called once."""
+    assert json.dumps(a_request()) == request_text(a_request(), shape)
+    assert [1, None] == [call_number(json.dumps(a_request()), answered) for answered in range(2)]
+
+
+def test_a_peer_s_long_run_has_a_call_between_its_questions() -> None:
+    """The request says how many, and each call has a number of its own."""
+    request = request_text(a_request(), long_run(4))
+    assert 4 == questions(request)
+    assert [1, 2, 3, None] == [call_number(request, answered) for answered in range(4)]
+
+
+@pytest.mark.parametrize("arm", ["A", "waiting"])
+async def test_a_peer_that_has_no_approval_refuses_to_wait_for_one(
+    arm: str, tmp_path: Path
+) -> None:
+    """It says so before it runs anything, also where other arms are asked for that it plays."""
+    peer = Peer("ours", __name__, object, NotImplemented)
+    with pytest.raises(NoPeer, match=f"ours has no approval, and so does not play {arm}$"):
+        async with peer.opened(Plan(arms=("W", "steps", arm)), tmp_path):
+            pass
