@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from sqlalchemy import Connection, Dialect, Engine, QueuePool, Result, create_engine
@@ -20,7 +21,7 @@ from sqlalchemy import Connection, Dialect, Engine, QueuePool, Result, create_en
 from triage.storage.address import Address
 from triage.storage.connections import AsyncConnection
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable
-from triage.storage.sqlite import BEGIN, WRITING, OpenedFile, set_up_connections, took_at_once
+from triage.storage.sqlite import WRITING, OpenedFile, set_up_connections, take, took_at_once
 
 CONNECTIONS: Final = 15
 """At a time; whoever comes later waits for a turn."""
@@ -118,14 +119,11 @@ class DirectEngine:
             # Before: to connect would make a file. After: whoever waited may have waited long.
             self._file.check()
             is_idle = self._has_idle()
-            with await self._connected() as plain:
-                at_once = how is None or took_at_once(plain, how, self._busy_seconds)
-                connection = plain if at_once else plain.execution_options(**{BEGIN: how})
-                begin, commit = connection.begin, connection.commit
-                if at_once:
-                    begin()
-                else:
-                    await in_thread(self._threads, begin)
+            with await self._connected() as connection:
+                at_once = how is None or took_at_once(connection, how, self._busy_seconds)
+                if how is not None and not at_once:
+                    await in_thread(self._threads, partial(take, connection, how))
+                connection.begin()
                 try:
                     if not (is_idle and at_once):
                         self._check(connection)
@@ -134,9 +132,9 @@ class DirectEngine:
                     connection.rollback()
                     raise
                 if how == WRITING:
-                    await in_thread(self._threads, commit)
+                    await in_thread(self._threads, connection.commit)
                 else:
-                    commit()
+                    connection.commit()
 
 
 class DirectConnection:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
+from types import NoneType
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -61,15 +63,19 @@ def decoded(table: Table, row: Mapping[str, Any], *, sqlite: bool) -> dict[str, 
 
 def misfits(table: Table, row: Mapping[str, Any]) -> list[str]:
     """Return the columns of a row, read the ordinary way, whose values are of no type of theirs."""
-    return [c.name for c in table.columns if not _fits(c, row[c.name])]
+    return [name for name, kinds in _kinds(table) if not isinstance(row[name], kinds)]
 
 
-def _fits(column: Column[Any], value: object) -> bool:
-    if value is None:
-        return bool(column.nullable)
-    if isinstance(column.type, UtcDateTime):
-        return isinstance(value, datetime)
-    return isinstance(value, _kind(column))
+@cache
+def _kinds(table: Table) -> tuple[tuple[str, tuple[type, ...]], ...]:
+    """Return the types of each column's values, as the ordinary way of reading gives them."""
+    return tuple(
+        (c.name, (_read_as(c), *([NoneType] if c.nullable else []))) for c in table.columns
+    )
+
+
+def _read_as(column: Column[Any]) -> type:
+    return datetime if isinstance(column.type, UtcDateTime) else _kind(column)
 
 
 def _on_sqlite(column: Column[Any]) -> ColumnElement[Any]:

@@ -13,8 +13,6 @@ from sqlalchemy import Connection, Engine, event
 
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable
 
-BEGIN: Final = "triage_begin"
-"""The execution option that holds the statement to begin a transaction with."""
 LOOKING: Final = "BEGIN"
 """Begins a transaction that only reads, and takes no lock before the first row is asked for."""
 WRITING: Final = "BEGIN IMMEDIATE"
@@ -116,10 +114,10 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def set_up_connections(engine: Engine, busy_seconds: float) -> None:
-    """Make every connection of `engine` careful, and begin transactions as they say themselves.
+    """Make every connection of `engine` careful, and begin no transaction that nobody asked for.
 
-    A connection whose execution options name no way to `BEGIN` begins none: each of its statements
-    stands alone.
+    Where neither `took_at_once` nor `take` began one, each statement stands alone. Nothing is told
+    of statements or transactions: the library then asks for each who wants to know of it.
 
     Args:
         engine: one that made no connection yet.
@@ -139,11 +137,6 @@ def set_up_connections(engine: Engine, busy_seconds: float) -> None:
         for pragma in pragmas:
             cursor.execute(pragma)
         cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def on_begin(connection: Connection) -> None:
-        if (begin := connection.get_execution_options().get(BEGIN)) is not None:
-            connection.exec_driver_sql(begin)
 
     @event.listens_for(engine, "invalidate")
     def on_invalidate(connection: Any, _record: object, _error: object) -> None:  # noqa: ANN401 - likewise
@@ -183,3 +176,9 @@ def took_at_once(connection: Connection, begin: str, busy_seconds: float) -> boo
     finally:
         driver.execute(f"PRAGMA busy_timeout = {busy_seconds * 1000:.0f}")
     return True
+
+
+def take(connection: Connection, begin: str) -> None:
+    """Begin a transaction, and wait for whoever is in the way."""
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute(begin)

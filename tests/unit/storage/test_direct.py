@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import QueuePool, text
@@ -114,6 +114,13 @@ async def test_threads_that_others_wait_in_hold_up_nothing(store: Store) -> None
         at_last.cancel()
         over.set()
         await asyncio.gather(*hung)
+
+
+async def test_the_library_is_asked_to_tell_nothing(store: Store) -> None:
+    """Where anybody listens to a connection's statements, each of them pays for it."""
+    engine: Any = cast("DirectEngine", store._engine).sync_engine
+    await _write(store, "ours")
+    assert not engine._has_events
 
 
 async def test_whoever_only_looks_needs_no_thread(store: Store) -> None:
