@@ -40,6 +40,7 @@ _LABELS_ON: Final = (
     .order_by(_ON.position)
 )
 _INVENTORY: Final = _LABELS.where(_OF.repository_key == _WHICH)
+_ANY_LABEL: Final = _INVENTORY.limit(1)
 _LAST_LABEL: Final = select(func.max(_ON.position)).where(_ON.issue_key == _WHICH)
 _PUT_ON: Final = insert(tracker_issue_labels)
 _INSERT_EVENT: Final = insert(tracker_events)
@@ -172,7 +173,7 @@ def inventory(labels: Iterable[Label]) -> Inventory:
 
 async def has_labels(connection: AsyncConnection, repository: str) -> bool:
     """Return whether a repository has any label."""
-    rows = await connection.execute(_INVENTORY.limit(1), {"of": repository_key(repository)})
+    rows = await connection.execute(_ANY_LABEL, {"of": repository_key(repository)})
     return rows.first() is not None
 
 
