@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pydantic import ConfigDict
+
 from triage.contracts.approval import Review
 from triage.contracts.base import RECORD, Contract
 from triage.contracts.intent import Intent
@@ -71,6 +73,9 @@ class Carried(Contract):
         unproven: signed reviews that have not been verified yet.
         correction: what was wrong with the answer before, if the model is to correct it next.
     """
+
+    # Few runs continue as new, and how all of this is read takes as much room as seven that wait.
+    model_config = ConfigDict(defer_build=True)
 
     state: RunState
     context: RunContext
