@@ -124,6 +124,7 @@ def build_workers(client: Client, settings: Settings, services: Services) -> lis
                 workflow_runner=sandboxed() if settings.workflow_sandbox else bare(),
                 activities=decide_activities(services),
                 sticky_queue_schedule_to_start_timeout=sticky,
+                max_cached_workflows=settings.cached_runs,
                 **common,
             )
         )

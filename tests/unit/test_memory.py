@@ -7,7 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Final
+from unittest import mock
 
+from temporalio.client import Client
+
+import worker
+from triage.settings import Role, Settings
 from triage.storage.migrate import upgrade
 
 ROOT: Final = Path(__file__).parents[2]
@@ -18,6 +23,7 @@ _COUNTED: Final = re.compile(
 NOT_FOR_EVERYBODY: Final = {
     "alembic": "an upgrade that has something to do",
     "cryptography": "a key",
+    "Carried": "a run that continues as new",
     "gidgethub": "a tracker on GitHub",
     "httpx2": "a tracker on GitHub, or a paid model",
     "joserfc": "a key",
@@ -32,16 +38,17 @@ NOT_FOR_EVERYBODY: Final = {
     "typer": "a command line",
     "uvicorn": "the page",
 }
-"""Packages that take long to load and much room, and what needs them."""
+"""What takes long to load and much room, packages and how one record is read; who needs it."""
 _STARTED: Final = """
 import asyncio, sys, worker
 from triage.settings import Settings
+from workflows.carried import Carried
 async def start(home):
     settings = Settings(home=home, database_url=f"sqlite:///{home}/triage.db")
     async with worker.open_services(settings) as services:
         worker.decide_activities(services)
 asyncio.run(start(sys.argv[1]))
-print(*sys.modules)
+print(*sys.modules, *["Carried"] * Carried.__pydantic_complete__)
 """
 
 
@@ -55,6 +62,17 @@ async def test_a_worker_loads_what_its_settings_ask_for(tmp_path: Path) -> None:
         [sys.executable, "-c", _STARTED, tmp_path], capture_output=True, text=True, check=True
     )
     assert set() == NOT_FOR_EVERYBODY.keys() & set(done.stdout.split())
+
+
+def test_a_worker_keeps_as_many_runs_as_it_is_told() -> None:
+    """What the runs in memory take is bounded by a setting; what is beyond it is replayed."""
+    settings = Settings(roles=(Role.DECIDE,), cached_runs=7)
+    with (
+        mock.patch.object(worker, "Worker") as made,
+        mock.patch.object(worker, "decide_activities"),
+    ):
+        worker.build_workers(mock.create_autospec(Client), settings, mock.Mock())
+    assert [7] == [call.kwargs["max_cached_workflows"] for call in made.call_args_list]
 
 
 def test_no_pattern_counts_characters_of_all_scripts() -> None:
