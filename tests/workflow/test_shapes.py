@@ -26,6 +26,7 @@ STATE = [
     "status",
     "steps",
     "tool_sequence",
+    "trail",
     "version",
 ]
 PENDING = [
