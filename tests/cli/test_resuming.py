@@ -108,6 +108,9 @@ def test_the_answer_names_the_link(stack: Stack, request_file: Path) -> None:
         "workflow_id": name,
         "run_id": described["workflowExecutionInfo"]["firstRunId"],
         "version": 6,
+        "trail": stack.temporal("workflow", "query", "-w", name, "--type", "state")["queryResult"][
+            0
+        ]["trail"],
     }
     document = resumed.json()
     assert link == document["continued_from"]
