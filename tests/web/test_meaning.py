@@ -115,6 +115,15 @@ async def test_a_delivery_id_stands_for_one_body(hook: Hook) -> None:
     assert (1, 1) == (len(await hook.requests()), len(await hook.deliveries()))
 
 
+async def test_two_hooks_of_one_event_say_the_same(hook: Hook) -> None:
+    """A repository's hook and an App's share the event's id; the App's has its installation."""
+    guid, event = "9f1c2d", an_event()
+    await hook.send(event, X_GitHub_Delivery=guid)
+    answer = await hook.send({**event, "installation": {"id": 7}}, X_GitHub_Delivery=guid)
+    assert (202, "ignored", "unchanged") == _told(answer)
+    assert (1, 1) == (len(await hook.requests()), len(await hook.deliveries()))
+
+
 async def test_issues_do_not_mix(hook: Hook) -> None:
     """The same text on two issues, or on one number of two repositories, is two requests."""
     events = [an_event(), an_event(number=102), an_event(repository="acme/other")]

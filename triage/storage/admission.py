@@ -145,6 +145,9 @@ class Admission:
             await self._one_at_a_time(connection, subject)
             now = await self._store.now(connection)
             first = await first_answer(connection, delivery, subject, now)
+            if first is not None and first.meaning is Meaning.REUSED:
+                # Two hooks of one event share its id, and each has its own words around the text.
+                return await _same_text(connection, subject, content) or first
             newest = await _newest(connection, subject)
             answer = first or await _known(connection, subject, content, newest)
             if answer is not None and _has_failed(newest, answer):
@@ -274,6 +277,18 @@ async def _newest(connection: AsyncConnection, subject: Subject) -> RowMapping |
     return await first_row(connection, query.limit(1))
 
 
+async def _same_text(
+    connection: AsyncConnection, subject: Subject, content: Content
+) -> Answer | None:
+    """Return the answer for this very change of the text, if it came before."""
+    r = requests.c
+    same = select(r.request_key).where(r.semantic_key == _semantic_key(subject, content))
+    before = await first_row(connection, same)
+    if before is None:
+        return None
+    return Answer(meaning=Meaning.UNCHANGED, request_key=before["request_key"])
+
+
 async def _known(
     connection: AsyncConnection, subject: Subject, content: Content, newest: RowMapping | None
 ) -> Answer | None:
@@ -283,11 +298,9 @@ async def _known(
     if newest["code"] == Meaning.GONE:
         # No issue comes back under its number, so this one was only late.
         return Answer(meaning=Meaning.GONE, request_key=newest["request_key"])
-    r = requests.c
-    same = select(r.request_key).where(r.semantic_key == _semantic_key(subject, content))
-    if (before := await first_row(connection, same)) is not None:
-        return Answer(meaning=Meaning.UNCHANGED, request_key=before["request_key"])
-    key = newest["request_key"]
+    if (same := await _same_text(connection, subject, content)) is not None:
+        return same
+    r, key = requests.c, newest["request_key"]
     if content.at < newest["content_at"]:
         return Answer(meaning=Meaning.STALE, request_key=key)
     if content.digest != newest["content_digest"]:
