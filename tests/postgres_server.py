@@ -22,6 +22,8 @@ from typing import Any
 
 import psycopg
 
+from triage.processes import tether
+
 
 class NoPostgresError(Exception):
     """No PostgreSQL server can be had here; the message says why."""
@@ -39,15 +41,19 @@ def running_server() -> Iterator[str]:
 
 
 @contextmanager
-def opened_server() -> Iterator[PostgresServer]:
-    """Run a server that can be stopped; raises what `running_server` raises."""
+def opened_server(*, tethered: bool = False) -> Iterator[PostgresServer]:
+    """Run a server that can be stopped; raises what `running_server` raises.
+
+    Args:
+        tethered: whether it ends with this process, however that ends, and hears no Ctrl-C.
+    """
     reasons = []
     for programs in _places():
         folder = Path(tempfile.mkdtemp(prefix="pg-"))
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             try:
-                server = PostgresServer(programs, folder)
+                server = PostgresServer(programs, folder, tethered=tethered)
                 stack.callback(server.stop)
                 server.start()
             except (OSError, subprocess.SubprocessError, TimeoutError) as error:
@@ -65,8 +71,9 @@ class PostgresServer:
         url: of its `postgres` database.
     """
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, *, tethered: bool = False) -> None:
         self._programs = programs
+        self._tethered = tethered
         self._folder = folder
         self._identity = _identity(folder)
         self._process: subprocess.Popen[bytes] | None = None
@@ -92,9 +99,14 @@ class PostgresServer:
         folder = self._folder
         with (folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", folder / "data", "-k", folder, *_SETTINGS],
+                [
+                    *(tether() if self._tethered else ()),
+                    *(self._programs / "postgres", "-D", folder / "data", "-k", folder),
+                    *_SETTINGS,
+                ],
                 stdout=log,
                 stderr=log,
+                start_new_session=self._tethered,
                 **self._identity,
             )
         _wait_until_ready(self._process, folder)

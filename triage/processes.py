@@ -20,6 +20,11 @@ _KEPT_LINES: Final = 40
 _TETHER: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("tether.py")))
 
 
+def tether() -> tuple[str, ...]:
+    """Return what a command begins with if it is to end with the thread that starts it."""
+    return (*_TETHER, str(os.getpid()))
+
+
 class ChildProcess:
     """A running child with its last lines of output; it cannot outlive this process.
 
@@ -51,8 +56,7 @@ class ChildProcess:
         stream = log.open("ab") if log else None
         try:
             process = await asyncio.create_subprocess_exec(
-                *_TETHER,
-                str(os.getpid()),
+                *tether(),
                 *map(str, command),
                 env=dict(environment),
                 stdin=DEVNULL,
