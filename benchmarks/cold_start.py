@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -43,7 +44,7 @@ class ColdStart:
         return Spread.of(self.cpu_seconds)
 
 
-def measure_cold_starts(connection: Mapping[str, str], folder: Path) -> list[ColdStart]:
+async def measure_cold_starts(connection: Mapping[str, str], folder: Path) -> list[ColdStart]:
     """Start each command several times, in turn, with a server that answers."""
     triage = str(Path(sysconfig.get_path("scripts")) / "triage")
     commands: dict[str, Sequence[str]] = {
@@ -55,7 +56,8 @@ def measure_cold_starts(connection: Mapping[str, str], folder: Path) -> list[Col
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(TIMES):
         for name, command in commands.items():
-            found[name].append(_once(command, environment, folder))
+            # In a thread, so that Ctrl-C is heard in between.
+            found[name].append(await asyncio.to_thread(_once, command, environment, folder))
     return [
         ColdStart(name, tuple(wall for wall, _ in times), tuple(cpu for _, cpu in times))
         for name, times in found.items()

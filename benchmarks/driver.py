@@ -17,6 +17,7 @@ from benchmarks.peers.loading import find_peer
 from benchmarks.plan import W_API, A, Plan, Shape, W, long_run
 from benchmarks.replay import measure_replay
 from benchmarks.results import Results, environment
+from benchmarks.room import enough_room
 from benchmarks.stacks import floor_stack, product_stack
 from benchmarks.throughput import measure_throughput
 from benchmarks.waiting import measure_waiting
@@ -24,39 +25,47 @@ from benchmarks.waiting import measure_waiting
 _ROOT: Final = Path(__file__).parents[1]
 
 
-async def play(plan: Plan, command: str) -> Results:
-    """Measure everything that a plan names.
+async def play(plan: Plan, command: str, results: Results) -> None:
+    """Measure everything that a plan names; what is found is there as soon as it was found.
 
     Raises:
         NoPeer: a peer cannot be played; that is found before anything runs.
         WrongEnd: a run did not end as it should, so what it cost says nothing.
         EmbeddedError: a server or a worker did not start.
+        NoSpace: the disk became full.
     """
-    results = Results(environment(plan, command))
+    results.environment |= environment(plan, command)
     _compile()
-    with TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as folder:
-        async with _arms(plan, Path(folder) / "run") as arms:
-            await _on_running(arms, plan, results, Path(folder))
-        if "waiting" in plan.arms:
-            _say(f"{plan.waiting} waiting runs")
-            async with _arms(plan, Path(folder) / "wait", again=False) as arms:
-                results.waits.append(await measure_waiting(arms, plan))
-    return results
+    with TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        async with enough_room(folder):
+            async with _arms(plan, folder / "run") as arms:
+                await _on_running(arms, plan, results, folder)
+            if "waiting" in plan.arms:
+                _say(f"{plan.waiting} waiting runs")
+                async with _arms(plan, folder / "wait", again=False) as arms:
+                    with results.watching("waiting"):
+                        results.waits.append(await measure_waiting(arms, plan))
 
 
 async def _on_running(arms: Sequence[Arm], plan: Plan, results: Results, folder: Path) -> None:
     for shape in _shapes(plan):
         _say(f"{shape.name}: {plan.windows} windows of {plan.seconds:g} s at least")
-        results.measurements.append(await measure(arms, shape, plan))
+        async for found in measure(arms, shape, plan):
+            results.put(found)
     if "replay" in plan.arms:
         _say("replay")
-        results.replay = await measure_replay(arms, plan.windows, sandbox=plan.sandbox)
+        with results.watching("replay"):
+            results.replay = await measure_replay(arms, plan.windows, sandbox=plan.sandbox)
     if "embedded" in plan.arms:
         _say("embedded profile, each arm alone")
-        results.embedded = await measure_throughput(arms, plan)
+        with results.watching("embedded"):
+            results.embedded = await measure_throughput(arms, plan)
     if "cold" in plan.arms:
         _say("cold start")
-        results.cold_starts += measure_cold_starts(arms[0].stack.connection, folder)
+        with results.watching("cold"):
+            connection = arms[0].stack.connection
+            results.cold_starts += await measure_cold_starts(connection, folder)
 
 
 def _shapes(plan: Plan) -> list[Shape]:

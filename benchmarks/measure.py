@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Final
 
@@ -15,7 +14,7 @@ from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT, Arm, Handle, peers_of
 from benchmarks.counters import PUBLISHED_SECONDS, read_actions
 from benchmarks.load import Load
 from benchmarks.plan import Plan, Shape
-from benchmarks.procfs import machine, processes
+from benchmarks.procfs import Neighbours, processes
 from benchmarks.stacks import PARTS
 from benchmarks.stats import Spread, counts, ratios
 
@@ -57,7 +56,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """All windows of one shape."""
+    """All windows of one shape; nothing is counted where the measurement ended early."""
 
     shape: str
     arms: tuple[str, ...]
@@ -78,8 +77,8 @@ class Measurement:
 
     def bytes_of_peers(self) -> dict[str, float]:
         """Return how many times the product's bytes the history of each peer's run has."""
-        ours = self.counted[PRODUCT].bytes
-        return {peer: self.counted[peer].bytes / ours for peer in peers_of(self.arms)}
+        counted = self.counted
+        return {peer: counted[peer].bytes / counted[PRODUCT].bytes for peer in peers_of(counted)}
 
     def milliseconds(self, arm: str, part: str) -> float:
         """Return an arm's CPU time for a run on this machine: the middle of all windows."""
@@ -97,37 +96,39 @@ class Measurement:
         return again is not None and counts(again)
 
 
-async def measure(arms: Sequence[Arm], shape: Shape, plan: Plan) -> Measurement:
-    """Warm up for one window, measure the others, and count what the runs left behind."""
+async def measure(arms: Sequence[Arm], shape: Shape, plan: Plan) -> AsyncIterator[Measurement]:
+    """Warm up for one window, measure the others, and count what the runs left behind.
+
+    Yields:
+        After each window all that were measured up to then; last the same with what was counted.
+    """
     for arm in arms:
         await arm.prepare(shape)
     load = Load(arms, shape, plan.slots)
     before = await _actions(arms)
     await load.play(plan.seconds)
-    windows = [await _window(arms, load, plan.seconds) for _ in range(plan.windows)]
+    found = Measurement(shape.name, tuple(arm.name for arm in arms), ())
+    for _ in range(plan.windows):
+        window = await _window(arms, load, plan.seconds)
+        found = replace(found, windows=(*found.windows, window))
+        yield found
     after = await _actions(arms)
     counted = {
         arm.name: await _counted(load.finished[arm.name], after[arm.name] - before[arm.name])
         for arm in arms
     }
-    return Measurement(shape.name, tuple(arm.name for arm in arms), tuple(windows), counted)
+    yield replace(found, counted=counted)
 
 
 async def _window(arms: Sequence[Arm], load: Load, seconds: float) -> Window:
-    used, (busy, all_of_it), own = _used(arms), machine(), time.process_time()
+    used, neighbours = _used(arms), Neighbours()
     runs = await load.play(seconds)
-    used_after, (busy_after, all_after) = _used(arms), machine()
-    spent = {
-        name: {part: after[part] - used[name][part] for part in after}
+    used_after, others = _used(arms), neighbours.share()
+    cpu_seconds = {
+        name: {part: (after[part] - used[name][part]) / runs for part in after}
         for name, after in used_after.items()
     }
-    ours = sum(parts[TOTAL] for parts in spent.values()) + time.process_time() - own
-    others = max(0.0, busy_after - busy - ours) / max(all_after - all_of_it, 1e-9)
-    return Window(
-        runs,
-        {name: {part: cpu / runs for part, cpu in parts.items()} for name, parts in spent.items()},
-        others,
-    )
+    return Window(runs, cpu_seconds, others)
 
 
 def _used(arms: Sequence[Arm]) -> dict[str, dict[str, float]]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from triage.contracts.options import MAX_STEPS_LIMIT
 
 ARMS: Final = ("W", "A", "W-API", "steps", "waiting", "replay", "embedded", "cold")
 _PEER_HELP: Final = "another arm, see arms.py; `make bench-peers` has some"
@@ -60,6 +63,7 @@ class Plan:
     database: str = "sqlite"
     sandbox: bool = True
     two_roles: bool = False
+    workers: int = 1
     in_memory: bool = False
     settings: tuple[tuple[str, str], ...] = ()
     peers: tuple[str, ...] = ()
@@ -69,10 +73,14 @@ class Plan:
 
 def read_plan(arguments: Sequence[str] | None = None) -> Plan:
     """Read the command line; it ends the process where that says something else."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
     quick = given.quick
+    arms = given.arms or (QUICK_ARMS if quick else ARMS)
+    if given.kill and "waiting" not in arms:
+        parser.error("argument --kill: kills workers while runs wait: it needs --arms waiting")
     return Plan(
-        arms=given.arms or (QUICK_ARMS if quick else ARMS),
+        arms=arms,
         windows=given.windows or (6 if quick else 8),
         seconds=given.seconds or (3.0 if quick else 4.0),
         slots=given.slots,
@@ -82,6 +90,7 @@ def read_plan(arguments: Sequence[str] | None = None) -> Plan:
         database=given.database,
         sandbox=given.sandbox == "on",
         two_roles=given.roles == "two",
+        workers=given.workers,
         in_memory=given.server == "memory",
         settings=tuple(given.set),
         peers=tuple(given.peer),
@@ -94,7 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="benchmarks",
         description="Measure a triage against the smallest durable workflow, at the same time.",
-        epilog="Exits with 1 if the floor, measured against itself, does not come out as 1.",
+        epilog="Exits with 1 if the floor, measured against itself, does not come out as 1, and"
+        " with 2 if the measurement could not be made or saved.",
     )
     _add_what(parser)
     _add_switches(parser)
@@ -106,9 +116,9 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add("--quick", action="store_true", help="W, A, replay and cold start, in fewer windows")
     add("--arms", type=_arms, help=f"some of {','.join(ARMS)}")
     add("--windows", type=_positive, help="windows of each arm (8, quick 6)")
-    add("--seconds", type=float, help="how long a window is at least (4, quick 3)")
+    add("--seconds", type=_seconds, help="how long a window is at least (4, quick 3)")
     add("--slots", type=_positive, default=4, help="runs of each arm that are in flight (4)")
-    add("--steps", type=_numbers, default=(3, 10, 30, 100), help="the long runs (3,10,30,100)")
+    add("--steps", type=_steps, default=(3, 10, 30, 100), help="the long runs (3,10,30,100)")
     add(
         "--waiting",
         type=_positive,
@@ -118,7 +128,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add("--kill", action="store_true", help="kill the worker when half of them are approved")
     add("--peer", type=_peer, action="append", default=[], metavar="MODULE:NAME", help=_PEER_HELP)
     add("--format", choices=("table", "json"), default="table")
-    add("--output", type=Path, help="also write table and JSON to this path, .txt and .json")
+    add("--output", type=_output, help="also write table and JSON to this path, .txt and .json")
 
 
 def _add_switches(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +136,7 @@ def _add_switches(parser: argparse.ArgumentParser) -> None:
     add("--database", choices=("sqlite", "postgresql"), default="sqlite")
     add("--sandbox", choices=("on", "off"), default="on", help="the product's; the floor's is on")
     add("--roles", choices=("one", "two"), default="one", help="processes for decide and write")
+    add("--workers", type=_positive, default=1, help="of each of the product's processes (1)")
     add("--server", choices=("file", "memory"), default="file", help="where it keeps its data")
     add(
         "--set",
@@ -140,18 +151,39 @@ def _add_switches(parser: argparse.ArgumentParser) -> None:
 def _arms(text: str) -> tuple[str, ...]:
     names = tuple(text.split(","))
     if unknown := set(names) - set(ARMS):
-        raise argparse.ArgumentTypeError(f"no arm is called {', '.join(sorted(unknown))}")
+        shown = ", ".join(sorted(map(repr, unknown)))
+        raise argparse.ArgumentTypeError(f"no arm is called {shown}: there are {', '.join(ARMS)}")
     return names
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(_positive, text.split(",")))
+def _steps(text: str) -> tuple[int, ...]:
+    numbers = tuple(map(_positive, text.split(",")))
+    if max(numbers) > MAX_STEPS_LIMIT:
+        # The product refuses such a run, but not before its first window is over.
+        raise argparse.ArgumentTypeError(f"{max(numbers)} is not within 1..{MAX_STEPS_LIMIT}")
+    return numbers
 
 
 def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError("is less than 1")
+    if not (text.isdecimal() and (number := int(text)) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def _output(text: str) -> Path:
+    if not (path := Path(text)).name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a file")
+    return path
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -83,6 +83,23 @@ def processes() -> dict[int, Process]:
     return found
 
 
+class Neighbours:
+    """Counts, from its making on, what of the machine this process and its own did not use."""
+
+    def __init__(self) -> None:
+        self._busy, self._all = machine()
+        self._ours = _of_this_tree()
+
+    def share(self) -> float:
+        """Return the share of the machine's time that somebody else used up to now."""
+        ours, (busy, total) = _of_this_tree() - self._ours, machine()
+        return max(0.0, busy - self._busy - ours) / max(total - self._all, 1e-9)
+
+
+def _of_this_tree() -> float:
+    return tree_usage([os.getpid()], processes()).cpu_seconds
+
+
 def tree_usage(roots: Iterable[int], seen: Mapping[int, Process]) -> Usage:
     """Return what the processes `roots` and all that descend from them used."""
     children: dict[int, list[int]] = {}

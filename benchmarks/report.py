@@ -30,7 +30,7 @@ def _lines(results: Results) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in results.environment.items())
     for measurement in results.measurements:
         yield from ("", *_measurement(measurement))
-        if measurement.shape in _SHOWN_KINDS:
+        if measurement.counted and measurement.shape in _SHOWN_KINDS:
             yield from ("", *_kinds(measurement))
     for title, speed in results.speeds():
         yield from ("", *_speed(title, speed))
@@ -48,16 +48,20 @@ def _measurement(found: Measurement) -> Iterator[str]:
     yield f"{len(runs)} windows, {sum(runs)} runs of each arm; others used {found.others:.0%}"
     parts = [part for part in _SHOWN_PARTS if any(found.milliseconds(a, part) for a in found.arms)]
     rows = [["", *parts, "events", "actions", "bytes"]]
-    for arm in found.arms:
-        counted = found.counted[arm]
-        cells = [_cell(found, arm, part) for part in parts]
-        rows.append(
-            [arm, *cells, f"{counted.events:g}", f"{counted.actions:.2f}", f"{counted.bytes:,.0f}"]
-        )
+    rows += [
+        [arm, *(_cell(found, arm, part) for part in parts), *_counted(found, arm)]
+        for arm in found.arms
+    ]
     yield from table(rows)
     yield from _peers(f"{PRODUCT}, total, against", found.against_peers())
     more = {name: f"{ratio:.1f}" for name, ratio in found.bytes_of_peers().items()}
     yield from _peers(f"bytes against the {PRODUCT}'s", more)
+
+
+def _counted(found: Measurement, arm: str) -> list[str]:
+    if (counted := found.counted.get(arm)) is None:
+        return ["-", "-", "-"]
+    return [f"{counted.events:g}", f"{counted.actions:.2f}", f"{counted.bytes:,.0f}"]
 
 
 def _peers(title: str, ratios: Mapping[str, Spread | str]) -> Iterator[str]:
@@ -119,12 +123,19 @@ def _cold(starts: Sequence[ColdStart]) -> Iterator[str]:
 
 
 def _verdict(results: Results) -> Iterator[str]:
+    if results.others_during:
+        shares = (f"{arm} {share:.0%}" for arm, share in results.others_during.items())
+        yield f"others used, meanwhile: {', '.join(shares)}"
+    if results.partial:
+        yield f"PARTIAL: it ended early, and what came after is not here: {results.partial}"
     if results.others >= BUSY_FROM:
         yield f"TAKEN ON A BUSY MACHINE: others used {results.others:.0%} of its time."
     off = [f"{name} {spread}" for name, spread, fair in results.against_itself() if not fair]
     bounds = f"{FAIR_LOW:.2f}..{FAIR_HIGH:.2f}"
     if off:
         yield f"DOES NOT COUNT: {FLOOR_AGAIN} is not within {bounds}: {'; '.join(off)}"
+    elif results.counts is None:
+        yield f"There was nothing to hold the floor against: no arm here measured {FLOOR_AGAIN}."
     else:
         yield f"It counts: the floor against itself is within {bounds} everywhere."
 

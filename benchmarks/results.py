@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -15,6 +16,7 @@ from benchmarks.cold_start import ColdStart
 from benchmarks.measure import TOTAL, Measurement
 from benchmarks.peers.loading import peer_versions
 from benchmarks.plan import Plan
+from benchmarks.procfs import Neighbours
 from benchmarks.replay import Replay, Speed
 from benchmarks.stats import Spread, counts
 from benchmarks.waiting import Wait
@@ -23,7 +25,13 @@ from triage.embedded import temporal_program
 
 @dataclass(slots=True)
 class Results:
-    """What was found, filled arm by arm."""
+    """What was found, filled arm by arm.
+
+    Attributes:
+        others_during: the share of the machine's time that others used, for each arm without
+            windows of its own that say so.
+        partial: why it ended before its end, if it did.
+    """
 
     environment: dict[str, str]
     measurements: list[Measurement] = field(default_factory=list)
@@ -31,6 +39,31 @@ class Results:
     embedded: Speed | None = None
     waits: list[Wait] = field(default_factory=list)
     cold_starts: list[ColdStart] = field(default_factory=list)
+    others_during: dict[str, float] = field(default_factory=dict)
+    partial: str | None = None
+
+    def put(self, found: Measurement) -> None:
+        """Keep a measurement, in place of what there was of the same one."""
+        if self.measurements and self.measurements[-1].shape == found.shape:
+            self.measurements.pop()
+        self.measurements.append(found)
+
+    @contextmanager
+    def watching(self, arm: str) -> Iterator[None]:
+        """Note what others used of the machine while an arm is measured."""
+        neighbours = Neighbours()
+        yield
+        self.others_during[arm] = neighbours.share()
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything was measured."""
+        return bool(self.others_by_arm)
+
+    @property
+    def others_by_arm(self) -> dict[str, float]:
+        """The share of the machine's time that others used, by what was measured."""
+        return {found.shape: found.others for found in self.measurements} | self.others_during
 
     def speeds(self) -> Iterator[tuple[str, Speed]]:
         """Yield what was measured in something a second."""
@@ -51,14 +84,15 @@ class Results:
             yield title, spread, counts(spread)
 
     @property
-    def counts(self) -> bool:
-        """Whether the floor against itself came out as one everywhere."""
-        return all(fair for _, _, fair in self.against_itself())
+    def counts(self) -> bool | None:
+        """Whether the floor came out as one against itself; None where it never was."""
+        found = [fair for _, _, fair in self.against_itself()]
+        return all(found) if found else None
 
     @property
     def others(self) -> float:
         """The largest share of the machine's time that others used during a measurement."""
-        return max((found.others for found in self.measurements), default=0.0)
+        return max(self.others_by_arm.values(), default=0.0)
 
     def as_json(self) -> dict[str, Any]:
         """Return everything, window by window, beside the ratios that the tables show."""
@@ -66,6 +100,8 @@ class Results:
             "environment": self.environment,
             "counts": self.counts,
             "others": self.others,
+            "others_during": self.others_during,
+            "partial": self.partial,
             "against_itself": [
                 {"of": name, **asdict(spread), "fair": fair}
                 for name, spread, fair in self.against_itself()
@@ -127,8 +163,10 @@ def environment(plan: Plan, command: str) -> dict[str, str]:
 def _switches(plan: Plan) -> str:
     sandbox = "on" if plan.sandbox else "off (the product's alone)"
     roles = "two processes" if plan.two_roles else "one process"
+    workers = f", {plan.workers} of each worker process" if plan.workers > 1 else ""
     place = "memory" if plan.in_memory else "a file"
     chosen = "".join(f", {name}={value}" for name, value in plan.settings)
     return (
-        f"database {plan.database}, sandbox {sandbox}, roles in {roles}, server on {place}{chosen}"
+        f"database {plan.database}, sandbox {sandbox}, roles in {roles}{workers},"
+        f" server on {place}{chosen}"
     )

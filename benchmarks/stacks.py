@@ -98,7 +98,8 @@ async def peer_stack(
 
 def product_roles(plan: Plan) -> list[tuple[Role, ...]]:
     """Return the roles of each of the product's worker processes."""
-    return [(role,) for role in Role] if plan.two_roles else [tuple(Role)]
+    roles: list[tuple[Role, ...]] = [(role,) for role in Role] if plan.two_roles else [tuple(Role)]
+    return roles * plan.workers
 
 
 @asynccontextmanager
@@ -107,7 +108,7 @@ async def product_stack(plan: Plan, folder: Path) -> AsyncIterator[Stack]:
     async with AsyncExitStack() as running:
         database = None
         if plan.database == "postgresql":
-            database = running.enter_context(opened_server())
+            database = running.enter_context(opened_server(tethered=True))
         stack = await running.enter_async_context(
             _stack(plan, folder, "worker", database.url if database else None)
         )
@@ -136,7 +137,7 @@ async def _stack(
     async with EmbeddedServer(options) as server:
         yield Stack(
             client=server.client,
-            settings=_settings(plan, folder, database_url),
+            settings=product_settings(plan, folder, database_url),
             workers=[],
             roots={"server": [server.pid]},
             log=log,
@@ -157,7 +158,13 @@ def _make(config: Path) -> None:
     config.touch()
 
 
-def _settings(plan: Plan, folder: Path, database_url: str | None) -> Settings:
+def product_settings(plan: Plan, folder: Path, database_url: str | None) -> Settings:
+    """Return the settings of the product's workers.
+
+    Raises:
+        ValidationError: what ``--set`` gave is no setting, or not a value of one.
+        SettingsError: a file with settings, or a variable that names one, cannot be used.
+    """
     chosen = {
         "home": folder,
         "database_url": database_url or f"sqlite:///{folder / 'triage.db'}",

@@ -12,9 +12,18 @@ from temporalio.api.history.v1 import HistoryEvent
 from benchmarks.counters import metrics_address, parse_actions
 from benchmarks.measure import event_kinds
 from benchmarks.plan import QUICK_ARMS, A, W, long_run, read_plan
-from benchmarks.procfs import Process, parse_machine, parse_process, processes, tree_usage
+from benchmarks.procfs import (
+    Neighbours,
+    Process,
+    parse_machine,
+    parse_process,
+    processes,
+    tree_usage,
+)
 from benchmarks.report import table
+from benchmarks.stacks import product_roles
 from benchmarks.stats import Spread, counts, ratios
+from triage.settings import Role
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -130,15 +139,45 @@ def test_the_quick_form_takes_fewer_arms_and_windows() -> None:
     assert 8 == read_plan([]).windows
 
 
-@pytest.mark.parametrize("arguments", [["--arms", "X"], ["--set", "no-value"], ["--windows", "0"]])
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--arms", "X"], "no arm is called 'X': there are W, A"),
+        (["--set", "no-value"], "is not NAME=VALUE"),
+        (["--windows", "0"], "'0' is not a whole number of 1 or more"),
+        (["--windows", "x"], "'x' is not a whole number of 1 or more"),
+        (["--seconds", "0"], "'0' is not a number of seconds above 0"),
+        (["--seconds", "-1.5"], "'-1.5' is not a number of seconds above 0"),
+        (["--seconds", "inf"], "'inf' is not a number of seconds above 0"),
+        (["--steps", "3,101"], "101 is not within 1..100"),
+        (["--output", "/"], "'/' is not the name of a file"),
+        (["--kill", "--arms", "W"], "it needs --arms waiting"),
+    ],
+)
 def test_what_cannot_be_measured_is_refused(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+    arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The message names the option."""
+    """The message names the option, and says why in words of its user's."""
     with pytest.raises(SystemExit) as ended:
         read_plan(arguments)
     assert 2 == ended.value.code
-    assert arguments[0] in capsys.readouterr().err
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(f"benchmarks: error: argument {arguments[0]}: ")
+    assert why in line
+
+
+def test_the_product_may_have_several_processes_for_one_queue() -> None:
+    """Each is as the roles say, and there are as many of each as were asked for."""
+    assert [tuple(Role)] * 3 == product_roles(read_plan(["--workers", "3"]))
+    one = [(Role.DECIDE,), (Role.WRITE,)]
+    assert one * 2 == product_roles(read_plan(["--roles", "two", "--workers", "2"]))
+
+
+def test_others_are_whoever_is_not_of_this_tree() -> None:
+    """A child's time is ours while it runs and when it has ended, and a share is one."""
+    neighbours = Neighbours()
+    subprocess.run([sys.executable, "-c", "sum(range(3_000_000))"], check=True)
+    assert 0.0 <= neighbours.share() <= 1.0
 
 
 def test_a_table_s_columns_line_up() -> None:
