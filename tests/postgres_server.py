@@ -97,17 +97,16 @@ class PostgresServer:
     def start(self) -> None:
         """Run it, on what its folder holds, and wait until it answers."""
         folder = self._folder
+        program = str(self._programs / "postgres")
+        command = (program, "-D", str(folder / "data"), "-k", str(folder), *_SETTINGS)
+        begins, identity = _tether() if self._tethered else ((), {})
         with (folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [
-                    *(tether() if self._tethered else ()),
-                    *(self._programs / "postgres", "-D", folder / "data", "-k", folder),
-                    *_SETTINGS,
-                ],
+                [*begins, *command],
                 stdout=log,
                 stderr=log,
                 start_new_session=self._tethered,
-                **self._identity,
+                **(self._identity | identity),
             )
         _wait_until_ready(self._process, folder)
 
@@ -168,6 +167,21 @@ def _identity(folder: Path) -> dict[str, Any]:
     nobody = pwd.getpwnam("nobody")
     os.chown(folder, nobody.pw_uid, nobody.pw_gid)
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def _tether() -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return what its command begins with, and as whom that is run, to end with this process.
+
+    Who it runs as may not be able to read our Python, so for root another program has to do it;
+    without that it may outlive us.
+    """
+    if os.geteuid() != 0:
+        return tether(), {}
+    if (setpriv := shutil.which("setpriv")) is None:
+        return (), {}
+    nobody = pwd.getpwnam("nobody")
+    who = (f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups")
+    return (setpriv, *who, "--pdeathsig=KILL"), {"user": None, "group": None, "extra_groups": None}
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
