@@ -38,7 +38,7 @@ async def play(plan: Plan, command: str, results: Results) -> None:
     _compile()
     with TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        async with enough_room(folder):
+        async with enough_room(folder.parent):
             async with _arms(plan, folder / "run") as arms:
                 await _on_running(arms, plan, results, folder)
             if "waiting" in plan.arms:

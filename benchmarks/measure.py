@@ -13,6 +13,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT, Arm, Handle, peers_of
 from benchmarks.counters import PUBLISHED_SECONDS, read_actions
 from benchmarks.load import Load
+from benchmarks.pages import database_bytes
 from benchmarks.plan import Plan, Shape
 from benchmarks.procfs import Neighbours, processes
 from benchmarks.stacks import PARTS
@@ -45,6 +46,7 @@ class Counted:
         events: in its history.
         bytes: of its history.
         actions: that the server bills.
+        kept: bytes that it leaves in each database of the arm's that is an SQLite file, by name.
         kinds: how many events of each kind the last run has, and how many bytes they take.
     """
 
@@ -52,6 +54,7 @@ class Counted:
     bytes: float
     actions: float
     kinds: dict[str, tuple[int, int]]
+    kept: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +108,19 @@ async def measure(arms: Sequence[Arm], shape: Shape, plan: Plan) -> AsyncIterato
     for arm in arms:
         await arm.prepare(shape)
     load = Load(arms, shape, plan.slots)
-    before = await _actions(arms)
+    before, empty = await _actions(arms), _databases(arms)
     await load.play(plan.seconds)
     found = Measurement(shape.name, tuple(arm.name for arm in arms), ())
     for _ in range(plan.windows):
         window = await _window(arms, load, plan.seconds)
         found = replace(found, windows=(*found.windows, window))
         yield found
-    after = await _actions(arms)
-    counted = {
-        arm.name: await _counted(load.finished[arm.name], after[arm.name] - before[arm.name])
-        for arm in arms
-    }
+    after, filled = await _actions(arms), _databases(arms)
+    counted = {}
+    for name, runs in load.finished.items():
+        kept = {db: (size - empty[name][db]) / len(runs) for db, size in filled[name].items()}
+        actions = (after[name] - before[name]) / len(runs)
+        counted[name] = replace(await _counted(runs), actions=actions, kept=kept)
     yield replace(found, counted=counted)
 
 
@@ -146,14 +150,18 @@ async def _actions(arms: Sequence[Arm]) -> dict[str, int]:
     return {arm.name: await asyncio.to_thread(read_actions, arm.stack.log) for arm in arms}
 
 
-async def _counted(runs: Sequence[Handle], actions: int) -> Counted:
+def _databases(arms: Sequence[Arm]) -> dict[str, dict[str, int]]:
+    return {arm.name: database_bytes(arm.stack.log.parent) for arm in arms}
+
+
+async def _counted(runs: Sequence[Handle]) -> Counted:
     infos = [
         (await run.describe()).raw_description.workflow_execution_info for run in runs[-_LOOKED_AT:]
     ]
     return Counted(
         events=median(info.history_length for info in infos),
         bytes=median(info.history_size_bytes for info in infos),
-        actions=actions / len(runs),
+        actions=0.0,
         kinds=event_kinds((await runs[-1].fetch_history()).events),
     )
 

@@ -53,6 +53,7 @@ def _measurement(found: Measurement) -> Iterator[str]:
         for arm in found.arms
     ]
     yield from table(rows)
+    yield from _kept(found)
     yield from _peers(f"{PRODUCT}, total, against", found.against_peers())
     more = {name: f"{ratio:.1f}" for name, ratio in found.bytes_of_peers().items()}
     yield from _peers(f"bytes against the {PRODUCT}'s", more)
@@ -62,6 +63,17 @@ def _counted(found: Measurement, arm: str) -> list[str]:
     if (counted := found.counted.get(arm)) is None:
         return ["-", "-", "-"]
     return [f"{counted.events:g}", f"{counted.actions:.2f}", f"{counted.bytes:,.0f}"]
+
+
+def _kept(found: Measurement) -> Iterator[str]:
+    """Say how much a run leaves on the disk; pages are counted, so few runs say little."""
+    arms = [
+        " ".join([arm, *(f"{file} {size / 1e3:.1f}" for file, size in counted.kept.items())])
+        for arm, counted in found.counted.items()
+        if counted.kept
+    ]
+    if arms:
+        yield f"KB that a run leaves in its databases: {'; '.join(arms)}"
 
 
 def _peers(title: str, ratios: Mapping[str, Spread | str]) -> Iterator[str]:

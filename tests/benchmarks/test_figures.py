@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from temporalio.api.history.v1 import HistoryEvent
 
 from benchmarks.counters import metrics_address, parse_actions
 from benchmarks.measure import event_kinds
+from benchmarks.pages import database_bytes
 from benchmarks.plan import QUICK_ARMS, A, W, long_run, read_plan
 from benchmarks.procfs import (
     Neighbours,
@@ -100,6 +104,22 @@ def test_a_history_s_bytes_are_told_apart_by_kind() -> None:
         "activity_task_started": (1, sizes[1]),
         "signaled": (1, sizes[2]),
     } == event_kinds([task, started, task, signal])
+
+
+def test_a_database_s_bytes_are_those_of_its_pages_in_use(tmp_path: Path) -> None:
+    """Pages that are still in the journal count, and pages that were freed do not."""
+    with closing(sqlite3.connect(tmp_path / "triage.db")) as database:
+        database.execute("PRAGMA journal_mode=wal")
+        database.execute("CREATE TABLE t (x)")
+        before = database_bytes(tmp_path)
+        database.execute("INSERT INTO t VALUES (zeroblob(1000000))")
+        database.commit()
+        filled = database_bytes(tmp_path)
+        database.execute("DELETE FROM t")
+        database.commit()
+        assert before == database_bytes(tmp_path)
+    assert ["triage.db"] == list(filled)
+    assert 1_000_000 <= filled["triage.db"] - before["triage.db"] <= 1_010_000
 
 
 def test_a_ratio_is_taken_within_a_window() -> None:

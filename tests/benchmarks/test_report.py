@@ -90,6 +90,15 @@ def test_an_unfair_measurement_says_that_it_does_not_count(again: float) -> None
     assert json.loads(json.dumps(results.as_json()))["counts"] is False
 
 
+def test_what_a_run_leaves_on_the_disk_is_said_for_each_database() -> None:
+    """Arms whose databases are no files of theirs are left out."""
+    kept = replace(COUNTED, kept={"temporal.db": 21_900.0, "triage.db": 1_960.0})
+    counted = {FLOOR: COUNTED, FLOOR_AGAIN: COUNTED, PRODUCT: kept}
+    text = as_text(Results({}, [replace(a_measurement(a_window()), counted=counted)]))
+    line = "KB that a run leaves in its databases: product temporal.db 21.9 triage.db 2.0"
+    assert line in text.splitlines()
+
+
 def test_an_unfair_replay_does_not_count_either() -> None:
     """What is measured in something a second is held to the same bounds."""
     speed = Speed({FLOOR: (100.0,), FLOOR_AGAIN: (80.0,), PRODUCT: (70.0,)})
