@@ -214,11 +214,14 @@ async def _keep(
 
 
 def _call(spec: ToolSpec, request: ReadRequest) -> str:
-    """Name a call by all that its result may depend on; see `EvidenceRow`."""
+    """Name a call by all that its result may depend on; see `EvidenceRow`.
+
+    A run that was reset has another run id, so it reads anew what it read days ago.
+    """
     if request.after is None:
         return ""
-    asked = canonical_json(request.arguments).decode()
-    return short_hash(request.after, spec.name, asked, request.policy_digest)
+    asked, run = canonical_json(request.arguments).decode(), activity.info().workflow_run_id or ""
+    return short_hash(run, request.after, spec.name, asked, request.policy_digest)
 
 
 def _facts(row: StoredEvidence, normal: NormalResult, spec: ToolSpec) -> dict[str, JsonValue]:

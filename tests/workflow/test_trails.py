@@ -12,17 +12,20 @@ from typing import Any, Final
 import pytest
 from pydantic import JsonValue
 
+from activities.raw_reads import RawRead
+from activities.reads import READ_HANDLERS, lookup_component_owner
 from activities.services import Services
 from tests.fixed_rules import rules_with
-from tests.workflow.decisions import a_request, final, lookup
+from tests.workflow.decisions import a_request, as_object, final, lookup
 from tests.workflow.resets import reset
 from tests.workflow.runs import Run, outcome
 from tests.workflow.world import World, altered_world
+from triage.contracts.names import ACTIVITY_LOOKUP_OWNER
 from triage.contracts.payloads import DecideResult
 from triage.contracts.response import Status
 from triage.models.base import ModelAdapter, ModelRequest
 from triage.models.rules import RulesModel
-from triage.policy.rules import BUILTIN_RULES
+from triage.policy.rules import BUILTIN_RULES, Rules
 
 SECURITY: Final = a_request(
     title="SQL injection in login", body="vulnerability: an attacker can read passwords"
@@ -92,6 +95,24 @@ async def test_a_reset_takes_back_what_was_read(world: World) -> None:
     after = await again.response()
     assert (Status.REVIEW_REQUIRED, None) == outcome(before)
     assert (outcome(before), before.route) == (outcome(after), after.route)
+
+
+async def test_a_reset_run_reads_anew(world: World) -> None:
+    """What its tracker said of the issue days ago is not what it says now."""
+    said: list[str] = []
+
+    async def changing(arguments: Any, rules: Rules) -> RawRead:  # noqa: ANN401 - a handler's
+        found = await lookup_component_owner(arguments, rules)
+        said.append(f"owner-{len(said)}")
+        value = {**as_object(found.value), "owner": said[-1]}
+        return RawRead(value, source=found.source, locator=found.locator)
+
+    handlers = {**READ_HANDLERS, ACTIVITY_LOOKUP_OWNER: changing}
+    async with altered_world(world, handlers=handlers) as opened:
+        run = await opened.start(model="rules")
+        assert "owner-0" == (await run.response()).owner
+        again = await reset(world.client, run)
+        assert "owner-1" == (await again.response()).owner
 
 
 async def test_a_reset_run_reads_by_the_rules_that_it_pins(world: World) -> None:
