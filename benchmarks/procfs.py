@@ -83,6 +83,20 @@ def processes() -> dict[int, Process]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """How many threads and open files some processes have; a connection is a file, too."""
+
+    threads: int = 0
+    files: int = 0
+
+    @classmethod
+    def by(cls, pids: Iterable[int]) -> Opened:
+        """Count what these processes have, without their children."""
+        folders = [_PROC / str(pid) for pid in pids]
+        return cls(*(sum(len([*(f / n).iterdir()]) for f in folders) for n in ("task", "fd")))
+
+
 class Neighbours:
     """Counts, from its making on, what of the machine this process and its own did not use."""
 

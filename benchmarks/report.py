@@ -122,6 +122,12 @@ def _wait(wait: Wait) -> Iterator[str]:
         cpu = [f"{1_000 * held.cpu_seconds.get(p, 0):.1f} ms" for p in ("worker", "server")]
         rows.append([arm, *memory, *cpu, f"{held.runs_a_second:.1f}"])
     yield from table(rows)
+    for arm, held in wait.held.items():
+        now, then = held.waiting, held.empty
+        yield (
+            f"{arm}'s worker: {now.threads} threads ({then.threads} empty), {now.files} open files"
+            f" and connections ({then.files} empty)"
+        )
     base, mine = wait.held[FLOOR], wait.held[PRODUCT]
     memory_ratio = mine.waiting_bytes["worker"] / base.waiting_bytes["worker"]
     yield f"worker memory {memory_ratio:.2f} of the floor's; wrong or repeated labels: {wait.wrong}"

@@ -9,13 +9,13 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.arms import PRODUCT, REPOSITORY, Arm, Handle
 from benchmarks.load import start_each, until_all_wait
 from benchmarks.plan import A, Plan
-from benchmarks.procfs import processes
+from benchmarks.procfs import Opened, processes
 from benchmarks.stacks import FLOOR_ROLES, product_roles
 from triage.storage.engine import Store
 from triage.trackers.local import LocalTracker
@@ -34,12 +34,16 @@ class Held:
         waiting_bytes: of each part with all runs waiting.
         cpu_seconds: of each part for one run, from its approval to its end.
         runs_a_second: from the first approval to the last end.
+        empty: what its workers had open before the first run.
+        waiting: the same with all runs waiting.
     """
 
     empty_bytes: dict[str, int]
     waiting_bytes: dict[str, int]
     cpu_seconds: dict[str, float]
     runs_a_second: float
+    empty: Opened = field(default_factory=Opened)
+    waiting: Opened = field(default_factory=Opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +64,22 @@ class Wait:
 
 async def measure_waiting(arms: Sequence[Arm], plan: Plan) -> Wait:
     """Let runs of all arms wait, look at the memory, and approve one arm's after the other's."""
-    empty = {arm.name: _memory(arm) for arm in arms}
+    empty, at_first = {arm.name: _memory(arm) for arm in arms}, _opened(arms)
     waiting = await _all_waiting(arms, plan.waiting)
-    full = {arm.name: _memory(arm) for arm in arms}
+    full, at_last = {arm.name: _memory(arm) for arm in arms}, _opened(arms)
     held, wrong = {}, 0
     for position, arm in enumerate(arms):
         runs = [each[position] for each in waiting]
         rate, cpu = await _approve_all(arm, runs, plan)
-        held[arm.name] = Held(empty[arm.name], full[arm.name], cpu, rate)
+        name = arm.name
+        held[name] = Held(empty[name], full[name], cpu, rate, at_first[name], at_last[name])
         if arm.name == PRODUCT:
             wrong = await _wrong_writes(arm, runs)
     return Wait(plan.waiting, plan.kill, held, wrong)
+
+
+def _opened(arms: Sequence[Arm]) -> dict[str, Opened]:
+    return {arm.name: Opened.by(arm.stack.roots["worker"]) for arm in arms}
 
 
 def _memory(arm: Arm) -> dict[str, int]:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from benchmarks.pages import database_bytes
 from benchmarks.plan import QUICK_ARMS, A, W, long_run, read_plan
 from benchmarks.procfs import (
     Neighbours,
+    Opened,
     Process,
     parse_machine,
     parse_process,
@@ -191,6 +193,19 @@ def test_the_product_may_have_several_processes_for_one_queue() -> None:
     assert [tuple(Role)] * 3 == product_roles(read_plan(["--workers", "3"]))
     one = [(Role.DECIDE,), (Role.WRITE,)]
     assert one * 2 == product_roles(read_plan(["--roles", "two", "--workers", "2"]))
+
+
+def test_a_thread_and_an_open_file_are_counted() -> None:
+    """Each is one more than before, and one less when it has ended."""
+    before, go_on = Opened.by([os.getpid()]), threading.Event()
+    thread = threading.Thread(target=go_on.wait)
+    with Path(os.devnull).open():
+        thread.start()
+        more = Opened.by([os.getpid()])
+        go_on.set()
+        thread.join()
+    assert Opened(before.threads + 1, before.files + 1) == more
+    assert before == Opened.by([os.getpid()])
 
 
 def test_others_are_whoever_is_not_of_this_tree() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.arms import FLOOR, FLOOR_AGAIN, PRODUCT
 from benchmarks.measure import TOTAL, Counted, Measurement, Window
+from benchmarks.procfs import Opened
 from benchmarks.replay import Replay, Speed
 from benchmarks.report import as_text
 from benchmarks.results import Results
@@ -124,10 +125,17 @@ def test_waiting_runs_are_compared_by_what_they_hold() -> None:
         20.0,
     )
     product = Held(
-        floor.empty_bytes, {"worker": 125_000_000, "server": 210_000_000}, floor.cpu_seconds, 18.0
+        floor.empty_bytes,
+        {"worker": 125_000_000, "server": 210_000_000},
+        floor.cpu_seconds,
+        18.0,
+        Opened(threads=20, files=30),
+        Opened(threads=21, files=32),
     )
     results = Results({}, waits=[Wait(2_000, True, {FLOOR: floor, PRODUCT: product}, wrong=1)])
     text = as_text(results)
     assert "2000 waiting runs of each arm, workers killed half-way" in text
     assert "125 (60 empty)" in text
+    opened = "21 threads (20 empty), 32 open files and connections (30 empty)"
+    assert f"product's worker: {opened}" in text.splitlines()
     assert "worker memory 1.25 of the floor's; wrong or repeated labels: 1" in text
