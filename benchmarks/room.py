@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
+
+from triage.settings import process_environment
 
 NEEDED_BYTES: Final = 200_000_000
 """What a measurement of some minutes leaves on the disk while it runs."""
@@ -26,7 +27,7 @@ class NoSpace(Exception):  # noqa: N818 - names what was found
 
 def temporary_folder() -> Path:
     """Return where measurements keep their files, full or not."""
-    return Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
+    return Path(process_environment().get("TMPDIR") or tempfile.gettempdir())
 
 
 def need_room(folder: Path, least: int) -> None:

@@ -193,7 +193,7 @@ async def test_a_disk_that_becomes_full_ends_the_measurement(
     """Whoever waits for a server that cannot write waits for ever, and is not left to it."""
     monkeypatch.setattr(room, "LEAST_BYTES", 10**18)
     with pytest.raises(NoSpace, match="no space left in"):
-        async with enough_room(tmp_path):
+        async with asyncio.timeout(20), enough_room(tmp_path):
             await asyncio.Event().wait()
 
 
