@@ -68,12 +68,13 @@ async def test_every_table_with_a_state_knows_its_states() -> None:
 async def test_content_is_there_or_purged(store: Store) -> None:
     """Evidence and documents cannot be without content unless it was purged."""
     shared = {"size_bytes": 0, "key_id": "", "created_at": NOW}
+    names = ("scope", "call", "after", "evidence_id", "tool", "source", "locator")
     rows: list[tuple[Table, dict[str, Any]]] = [
         (documents, {"scope": "", "kind": "policy", "digest": "d", **shared}),
         (
             evidence,
             {
-                **dict.fromkeys(("scope", "evidence_id", "tool", "source", "locator"), ""),
+                **dict.fromkeys(names, ""),
                 "version": 1,
                 "arguments": b"",
                 "digest": "d",
