@@ -147,7 +147,9 @@ class Admission:
             first = await first_answer(connection, delivery, subject, now)
             if first is not None and first.meaning is Meaning.REUSED:
                 # Two hooks of one event share its id, and each has its own words around the text.
-                return await _same_text(connection, subject, content) or first
+                # Only a text that is news needs an id of its own.
+                newest = await _newest(connection, subject)
+                return await _known(connection, subject, content, newest) or first
             newest = await _newest(connection, subject)
             answer = first or await _known(connection, subject, content, newest)
             if answer is not None and _has_failed(newest, answer):

@@ -41,6 +41,22 @@ async def _rows(store: Store, table: Any) -> list[dict[str, Any]]:  # noqa: ANN4
         return [dict(row) for row in (await connection.execute(select(table))).mappings()]
 
 
+async def test_a_second_hook_of_an_event_that_is_no_news_is_ignored_too(store: Store) -> None:
+    """It shares the delivery's id and not its body, and is told why, not that it is refused."""
+    await _admit(store, "newest", EARLY + timedelta(hours=1))
+    for text, hours, meaning in (("older", 0, Meaning.STALE), ("newest", 2, Meaning.UNCHANGED)):
+        content = Content(digest=text, at=EARLY + timedelta(hours=hours), document=text.encode())
+        told = [
+            await Admission(store, timedelta(days=1)).admit(
+                Delivery(delivery_id=meaning, event="issues", action="edited", body_digest=body),
+                SUBJECT,
+                content,
+            )
+            for body in ("one", "other")
+        ]
+        assert [meaning] * 2 == [answer.meaning for answer in told]
+
+
 async def test_a_cursor_only_moves_forward(store: Store) -> None:
     """Two processes that look at once lose nothing: the one that is behind moves nothing back."""
     cursor = Cursor(store, tenant="default", source="github", repository="acme/shop")
