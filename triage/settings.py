@@ -184,8 +184,9 @@ class Settings(BaseSettings):
     workflow_sandbox: bool = Field(
         default=True, description="true or false (false: quicker, once tests and replays passed)"
     )
-    cached_runs: Annotated[int, Field(ge=1, le=100_000)] = Field(
-        1_000, description="the runs that a worker keeps in memory while they wait; 0.1 MB each"
+    cached_runs: Annotated[int, Field(ge=10, le=100_000)] = Field(
+        1_000,
+        description="the runs kept in memory, 0.1 MB each; more than are looked at at a time",
     )
     quiet_period_seconds: Seconds = Field(
         120.0, description="the seconds before a write that was found absent is sent again"

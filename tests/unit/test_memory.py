@@ -66,13 +66,13 @@ async def test_a_worker_loads_what_its_settings_ask_for(tmp_path: Path) -> None:
 
 def test_a_worker_keeps_as_many_runs_as_it_is_told() -> None:
     """What the runs in memory take is bounded by a setting; what is beyond it is replayed."""
-    settings = Settings(roles=(Role.DECIDE,), cached_runs=7)
+    settings = Settings(roles=(Role.DECIDE,), cached_runs=70)
     with (
         mock.patch.object(worker, "Worker") as made,
         mock.patch.object(worker, "decide_activities"),
     ):
         worker.build_workers(mock.create_autospec(Client), settings, mock.Mock())
-    assert [7] == [call.kwargs["max_cached_workflows"] for call in made.call_args_list]
+    assert [70] == [call.kwargs["max_cached_workflows"] for call in made.call_args_list]
 
 
 def test_no_pattern_counts_characters_of_all_scripts() -> None:

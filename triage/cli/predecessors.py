@@ -26,7 +26,6 @@ from triage.contracts.options import ContinuedFrom, parse_options
 from triage.contracts.request import TriageRequest, parse_request
 from triage.contracts.search_attributes import TRIAGE_FAILURE
 from triage.contracts.state import StateView
-from triage.contracts.trail import START
 from triage.story.carrying import CARRIED
 from triage.story.payloads import Fields, Read, Unreadable, first, read
 
@@ -149,7 +148,7 @@ def _link(run: Run, state: StateView) -> ContinuedFrom:
         workflow_id=run.id,
         run_id=first_run_id(run.description),
         version=state.version + stopped,
-        trail=state.trail or (None if state.evidence else START),
+        trail=state.trail,
     )
 
 

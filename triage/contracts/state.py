@@ -122,14 +122,14 @@ class SpentView(Contract):
     evidence_bytes: int
 
 
-_OPTIONAL: Final = frozenset({"model_faults", "verdicts", "trail"})
+_OPTIONAL: Final = frozenset({"model_faults", "verdicts"})
 
 
 class StateView(Contract):
     """The full state of a run; `response` is null until the run ends.
 
-    `model_faults` and `verdicts` are left out as long as there are none, and so is `trail`, which
-    stands for what was read (see `triage.contracts.trail`).
+    `model_faults` and `verdicts` are left out as long as there are none, and so is `trail` in a
+    run that keeps none; it stands for what was read (see `triage.contracts.trail`).
     """
 
     status: Status
@@ -153,6 +153,8 @@ class StateView(Contract):
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
         written: dict[str, object] = write(self)
+        if self.trail is None:
+            written.pop("trail", None)
         return {name: value for name, value in written.items() if value or name not in _OPTIONAL}
 
 
