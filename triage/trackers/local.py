@@ -105,13 +105,8 @@ class LocalTracker(LocalUndo):
         self, repository: str, number: str, labels: Sequence[str]
     ) -> tuple[LabelPresence, ...] | IssueNotFound:
         """Say for each label where it stands on the issue."""
-        async with self._read() as connection:
-            row = await find_issue(connection, repository, number)
-            if row is None:
-                return IssueNotFound(repository=repository, number=number)
-            on = await labels_on(connection, row["issue_key"])
-            removed = await removed_from(connection, row["issue_key"])
-        return _places(repository, labels, on, removed)
+        seen = await self.overview(repository, number, labels)
+        return seen if isinstance(seen, IssueNotFound) else seen.places
 
     async def overview(
         self, repository: str, number: str, labels: Sequence[str]
