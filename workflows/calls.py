@@ -44,6 +44,11 @@ INFRASTRUCTURE: Final = RetryPolicy(
     maximum_attempts=20,
 )
 INFRASTRUCTURE_TOTAL: Final = timedelta(minutes=10)
+LOCAL_PAUSE: Final = timedelta(seconds=1)
+"""A longer pause of a local activity is a timer, and the run is not busy meanwhile.
+
+While it is, it answers no query (see `triage.early_queries`), and holds up a workflow task.
+"""
 WRITE_TOTAL: Final = timedelta(minutes=30)
 WRITE_RETRY: Final = RetryPolicy(
     initial_interval=timedelta(seconds=1),
@@ -67,6 +72,7 @@ async def local(
         result_type=result,
         schedule_to_close_timeout=INFRASTRUCTURE_TOTAL,
         retry_policy=retry,
+        local_retry_threshold=LOCAL_PAUSE,
     )
     return done
 

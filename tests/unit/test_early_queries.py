@@ -1,4 +1,4 @@
-"""A query that comes before its run's next workflow task does not spoil the run."""
+"""A query that comes at the wrong moment does not spoil its run."""
 
 from __future__ import annotations
 
@@ -76,6 +76,69 @@ def test_a_run_that_was_never_replayed_is_never_refused() -> None:
         _activation("resolve_activity", second=1, replaying=False),
     )
     assert ["successful", "successful"] == statuses
+
+
+class _Busy(_Run):
+    """A run that asks for a local activity, numbered 1, whenever it begins or gets a signal."""
+
+    def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
+        completion = super().activate(act)
+        if self.handed[-1] != ["query_workflow"] and self.handed[-1] != ["resolve_activity"]:
+            completion.successful.commands.add().schedule_local_activity.seq = 1
+        return completion
+
+
+def _query(name: str) -> WorkflowActivation:
+    act = _activation("query_workflow", second=1, replaying=False)
+    act.jobs[0].query_workflow.query_id = name
+    return act
+
+
+def _result(seq: int, *, is_local: bool) -> WorkflowActivation:
+    act = _activation("resolve_activity", second=1, replaying=False)
+    act.jobs[0].resolve_activity.seq = seq
+    act.jobs[0].resolve_activity.is_local = is_local
+    return act
+
+
+BEGIN = _activation("initialize_workflow", second=1, replaying=False)
+UNASKED = [["initialize_workflow"], ["resolve_activity"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "result", "handed"),
+    [
+        pytest.param("q1", None, UNASKED[:1], id="under way"),
+        pytest.param("q1", _result(2, is_local=True), UNASKED, id="another one has ended"),
+        pytest.param("q1", _result(1, is_local=False), UNASKED, id="another kind has ended"),
+        pytest.param(
+            "q1", _result(1, is_local=True), [*UNASKED, ["query_workflow"]], id="it has ended"
+        ),
+        pytest.param(
+            "legacy_query", None, [*UNASKED[:1], ["query_workflow"]], id="it came on its own"
+        ),
+    ],
+)
+def test_no_question_is_answered_during_a_local_activity(
+    query: str, result: WorkflowActivation | None, handed: list[list[str | None]]
+) -> None:
+    """A query of a workflow task is left to the server, and asks nothing of the run."""
+    run = _Busy()
+    guarded = _Guarded(cast("WorkflowInstance", run))
+    acts = [BEGIN, *([result] if result else []), _query(query)]
+    completions = [guarded.activate(act) for act in acts]
+    assert ["successful"] * len(acts) == [done.WhichOneof("status") for done in completions]
+    assert [] == [*completions[-1].successful.commands]
+    assert handed == run.handed
+
+
+def test_a_run_is_forgotten_during_a_local_activity() -> None:
+    """An eviction is no query."""
+    run = _Busy()
+    guarded = _Guarded(cast("WorkflowInstance", run))
+    for act in (BEGIN, _activation("remove_from_cache", second=1, replaying=False)):
+        guarded.activate(act)
+    assert [["initialize_workflow"], ["remove_from_cache"]] == run.handed
 
 
 class _Answers(OutboundInterceptor):

@@ -1,0 +1,133 @@
+"""What somebody asks while a local activity is under way changes nothing of the run."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import pytest
+from temporalio import activity
+from temporalio.service import RPCError
+
+import worker
+from activities.run_context import RunContextActivities
+from tests.workflow.decisions import a_request, final, label, lookup
+from tests.workflow.runs import Run, outcome
+from tests.workflow.world import World, altered_world
+from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
+from triage.contracts.payloads import PinRequest, RunContext
+from triage.contracts.response import Status
+from triage.replay import replay_failure
+
+SCRIPT = [lookup(), *[label()] * 4, final("mutation-receipt", labels=("bug",))]
+TIMES_UNTIL_A_TIMER = 4
+"""How often a local activity fails within its workflow task: 0.2, 0.4 and 0.8 s apart."""
+STORM_RUNS = 250
+"""Of so many 11 could not be replayed, when such queries were answered at once."""
+
+
+async def _replays(run: Run) -> str | None:
+    return await replay_failure(await run.handle.fetch_history(), worker.WORKFLOWS)
+
+
+async def test_what_is_asked_during_a_local_activity_is_answered_after_it(world: World) -> None:
+    """Edited, asked and edited again within one, a run goes on, answers, and replays."""
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    real = RunContextActivities(world.services)
+
+    @activity.defn(name=ACTIVITY_PIN_RUN_CONTEXT)
+    async def slow_pin(request: PinRequest) -> RunContext:
+        begun.set()
+        await may_end.wait()
+        return await real.pin(request)
+
+    async with altered_world(world) as first:
+        run = await first.start(*SCRIPT, mode="approve", max_steps=9)
+        await run.waiting_at(6)
+    # With nobody at work, the question goes along with the workflow task that the edit makes.
+    await run.signal("edit", a_request(title="Edited once"))
+    asked = asyncio.create_task(run.state())
+    await run.handle.describe()
+    async with altered_world(world, pin=slow_pin, queue=first.queue):
+        await begun.wait()
+        await run.signal("edit", a_request(title="Edited twice"))
+        may_end.set()
+        assert (await asked).status in {Status.DECIDING, Status.TOOL_PENDING}
+        await run.reaches(lambda state: state.pending is not None and state.version > 6)
+        assert await _replays(run) is None
+        await run.review("reject")
+        assert Status.REVIEW_REQUIRED is (await run.response()).status
+    assert [] == await run.task_failures()
+    assert await _replays(run) is None
+
+
+async def test_a_run_answers_while_a_local_activity_pauses(world: World) -> None:
+    """What cannot be done for longer than a moment is waited for by a timer, and keeps no query."""
+    tried: list[int] = []
+    failing = asyncio.Event()
+    real = RunContextActivities(world.services)
+
+    @activity.defn(name=ACTIVITY_PIN_RUN_CONTEXT)
+    async def broken_pin(request: PinRequest) -> RunContext:
+        tried.append(activity.info().attempt)
+        if len(tried) <= TIMES_UNTIL_A_TIMER:
+            if len(tried) == TIMES_UNTIL_A_TIMER:
+                failing.set()
+            raise RuntimeError
+        return await real.pin(request)
+
+    async with altered_world(world, pin=broken_pin) as broken:
+        run = await broken.start(lookup(), final("owners-api"))
+        await failing.wait()
+        assert Status.RECEIVED is (await run.state()).status
+        assert TIMES_UNTIL_A_TIMER == len(tried)
+        assert (Status.COMPLETED, None) == outcome(await run.response())
+    assert [*range(1, TIMES_UNTIL_A_TIMER + 2)] == tried
+    assert await _replays(run) is None
+
+
+async def test_a_replay_shows_the_times_that_people_were_shown(world: World) -> None:
+    """When a write was proposed and until when it may be approved is what the history says."""
+    async with altered_world(world) as first:
+        run = await first.start(*SCRIPT, mode="approve", approval_window_seconds=3_600)
+        shown = await run.waiting_at(6)
+    async with altered_world(world, queue=first.queue):
+        assert shown == await run.waiting()
+        began, ends = map(datetime.fromisoformat, (shown.proposed_at, shown.expires_at))
+        assert timedelta(hours=1) == ends - began
+        await run.review("reject")
+        await run.response()
+
+
+@pytest.mark.long
+async def test_whatever_is_asked_and_edited_meanwhile_runs_replay(world: World) -> None:
+    """Runs that are looked at all the time, and edited at any time, replay to the end."""
+    chance = random.Random(7)  # noqa: S311 - only moments are chosen by it
+    runs: list[Run] = []
+    async with altered_world(world) as stormy:
+        for _ in range(STORM_RUNS // 5):
+            runs += await asyncio.gather(*(_storm(stormy, chance) for _ in range(5)))
+        assert [None] * STORM_RUNS == [await _replays(run) for run in runs]
+        for run in runs:
+            assert [] == await run.task_failures()
+            await run.handle.terminate()
+
+
+async def _storm(world: World, chance: random.Random) -> Run:
+    run = await world.start(*SCRIPT, mode="approve", max_steps=9)
+
+    async def ask() -> None:
+        with suppress(RPCError):
+            for _ in range(60):
+                await run.state()
+                await asyncio.sleep(chance.random() / 100)
+
+    async def edit() -> None:
+        for number in range(3):
+            await asyncio.sleep(chance.random() / 4)
+            await run.signal("edit", a_request(title=f"Edited {number}"))
+
+    await asyncio.gather(ask(), ask(), edit())
+    return run
