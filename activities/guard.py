@@ -6,6 +6,9 @@ keeps it in the history for as long as the namespace keeps anything.
 What calls itself an exit is one, too: a tool or a tracker of an extension has no say in how the
 worker ends.
 
+How long an activity took is written into its result here, where the request asks for it: a run that
+replays learns it from there, and from no clock.
+
 A local activity is held to its deadline here, too: the SDK's own timer for it (temporalio 1.35.0)
 outlives an attempt that fails, and would end a later one.
 """
@@ -13,7 +16,8 @@ outlives an attempt that fails, and would end a later one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -26,7 +30,9 @@ from temporalio.worker import (
     Interceptor,
 )
 
+from triage.contracts.base import Contract
 from triage.contracts.failures import FailureClass
+from triage.contracts.payloads import RunContext
 from triage.faults import Point, reach
 from triage.storage.errors import StorageError
 
@@ -72,12 +78,13 @@ class _Guarded(ActivityInboundInterceptor):
             reach(Point.ACTIVITY_END, name)
 
     async def _translated(self, input: ExecuteActivityInput) -> Any:  # noqa: A002, ANN401 - likewise
+        began = time.monotonic()
         try:
             async with asyncio.timeout(
                 LOCAL_SECONDS if activity.info().is_local else None
             ) as limit:
                 _LIMIT.set(limit)
-                return await super().execute_activity(input)
+                return _timed(input.args, await super().execute_activity(input), began)
         except TimeoutError:
             message = "it took too long" if limit.expired() else "the activity failed: TimeoutError"
             kind = FailureClass.TOOL_TIMEOUT.value if limit.expired() else "TimeoutError"
@@ -87,3 +94,16 @@ class _Guarded(ActivityInboundInterceptor):
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, only its name goes on
             name = type(error).__name__
             raise ApplicationError(f"the activity failed: {name}", type=name) from None
+
+
+def _timed(arguments: Sequence[Any], result: Any, began: float) -> Any:  # noqa: ANN401 - any activity's
+    """Write into `result` what has passed since the activity was asked for, if that is wanted."""
+    asked = bool(arguments) and getattr(arguments[0], "timed", None)
+    bounded = isinstance(result, RunContext) and result.bounds_time
+    if not ((asked or bounded) and isinstance(result, Contract)):
+        return result
+    info = activity.info()
+    # The server set both or the worker both, so clocks that differ make no difference.
+    before = max(0.0, (info.started_time - info.scheduled_time).total_seconds())
+    took_ms = round(1_000 * (before + time.monotonic() - began))
+    return result.model_copy(update={"took_ms": took_ms})

@@ -52,7 +52,7 @@ class PreviewActivities:
             return await look(self._preview(request))
         except TrackerRefused as error:
             if error.code in GONE_CODES:
-                return Preview(gone=True)
+                return Preview(gone=True, at=request.at)
             message = f"the tracker refuses to show the issue: {error.code}"
             raise ApplicationError(
                 message, type=FailureClass.TOOL_ERROR.value, non_retryable=True
@@ -65,7 +65,7 @@ class PreviewActivities:
         seen = await overview_of(tracker, target.repository, target.issue, request.labels)
         reach(Point.PREVIEW_AFTER_LOOK)
         if isinstance(seen, IssueNotFound):
-            return Preview(gone=True)
+            return Preview(gone=True, at=request.at)
         issue, inventory = seen.issue, seen.inventory
         after = with_labels(issue.labels, request.labels, inventory.names)
         shown = Preview(
@@ -73,6 +73,7 @@ class PreviewActivities:
             labels_after=tuple(sorted(after)),
             missing=tuple(inventory.lacks(request.labels)),
             content_digest=issue.content_digest,
+            at=request.at,
         )
         return shown.model_copy(update=_unusual(seen, len(after)))
 

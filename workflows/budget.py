@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from triage.contracts.options import BudgetLimits
+from workflows.state import RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,18 @@ class Spent:
     evidence_bytes: int
     model_attempts: int = 0
     tool_attempts: int = 0
+
+
+def spent(state: RunState) -> Spent:
+    """Return what a run has used so far, by its state."""
+    return Spent(
+        tokens=state.tokens,
+        cost_micros=state.cost_micros,
+        seconds=state.seconds,
+        evidence_bytes=state.evidence_bytes,
+        model_attempts=state.model_attempts,
+        tool_attempts=state.tool_attempts,
+    )
 
 
 def exhausted(spent: Spent, limits: BudgetLimits) -> str | None:

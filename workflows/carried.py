@@ -46,6 +46,7 @@ class Wait:
         deadlines: those that are still to come, in order; the last one is the wait's end.
         decided: the answer, if it came in the last moment.
         subjects: the stable ids of those who have signed an approval so far.
+        by_timers: whether its deadlines pass by timers, as they do where its beginning is recorded.
     """
 
     __pydantic_config__ = RECORD
@@ -57,6 +58,7 @@ class Wait:
     deadlines: tuple[Deadline, ...]
     decided: Decided | None = None
     subjects: tuple[str, ...] = ()
+    by_timers: bool = False
 
 
 class Carried(Contract):

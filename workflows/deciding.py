@@ -89,7 +89,18 @@ class Decider:
         state.model_attempts += result.attempts or 1
         state.tokens += result.usage.tokens
         state.cost_micros += result.usage.cost_micros
+        state.charge_time(result.took_ms)
         return result
+
+    def may_be_left(self) -> bool:
+        """Whether the next turn may begin in a fresh history.
+
+        Not before a local activity: while one runs the SDK may take another workflow task, and a
+        replay takes both for one, with what the server said of the second.
+        """
+        if not self._context.trailed:
+            return self.answer is None
+        return not (self._interrupted() or self._context.local_model)
 
     def next_question(self) -> DecideRequest | None:
         """Return what is asked after the read that begins now, if only an edit can come between.
@@ -118,6 +129,7 @@ class Decider:
             request=self._request if self._context.local_model else None,
             trail=state.trail,
             receipts=tuple(state.receipts) if state.trail is not None and state.receipts else None,
+            timed=self._context.timed,
         )
 
     def _answer_to(self, question: DecideRequest) -> DecideResult | None:
@@ -196,7 +208,8 @@ class Decider:
         return seconds is None or pause < seconds
 
     async def _wait(self, seconds: int) -> None:
-        """Wait on a durable timer; an edit ends the pause."""
+        """Wait on a durable timer; an edit ends the pause, which is charged in full."""
+        self._state.charge_time(1_000 * seconds)
         if seconds:
             with suppress(TimeoutError):
                 await workflow.wait_condition(self._interrupted, timeout=timedelta(seconds=seconds))

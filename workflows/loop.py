@@ -148,6 +148,7 @@ class TriageLoop:
         if context.refused is not None or context.policy is None:
             reason = context.refused or "the rules could not be pinned"
             return failed(FailureClass.INVALID_INPUT, reason)
+        self._state.charge_time(context.took_ms)
         lasting = context.without_answer()
         self._hold_to(lasting.after(self._context) if self._is_pinned else lasting)
         self._decider.answer = context.answer
@@ -166,6 +167,7 @@ class TriageLoop:
             continued_from=continued,
             wants_label_ids=bool(self._options.approvals),
             turn=None if self.edit else first_turn(self._state, self._options, continued),
+            timed=self._options.budget.seconds is not None,
         )
 
     def _hold_to(self, context: RunContext) -> None:
@@ -219,7 +221,7 @@ class TriageLoop:
     async def _turn(self) -> Ending | Intent | None:
         """Spend one step: ask for a decision and act on it; a write is returned, not begun."""
         state = self._state
-        if history_is_full() and self._decider.answer is None:
+        if self._decider.may_be_left() and history_is_full():
             raise HistoryFull
         if self.edit is not None:
             return await self._reopen(self.edit)
@@ -249,17 +251,12 @@ class TriageLoop:
 
     def _spent_budget(self) -> str | None:
         state = self._state
-        active = workflow.now() - self._began - self._waited - self._writer.room.waited
-        state.seconds = int(active.total_seconds())
-        spent = budget.Spent(
-            tokens=state.tokens,
-            cost_micros=state.cost_micros,
-            seconds=state.seconds,
-            evidence_bytes=state.evidence_bytes,
-            model_attempts=state.model_attempts,
-            tool_attempts=state.tool_attempts,
-        )
-        return budget.exhausted(spent, self._limits.budget)
+        if self._context.timed:
+            state.seconds = state.took_ms // 1_000
+        else:
+            active = workflow.now() - self._began - self._waited - self._writer.room.waited
+            state.seconds = int(active.total_seconds())
+        return budget.exhausted(budget.spent(state), self._limits.budget)
 
     async def _follow(self, result: DecideResult) -> Ending | Intent | None:
         if result.outcome is not DecideOutcome.DECISION:
@@ -381,6 +378,7 @@ class TriageLoop:
             target=self._writer.target if tool.target else None,
             ask=self._decider.next_question() if tool.local else None,
             after=self._state.trail,
+            timed=self._context.timed,
         )
         left = budget.left(self._limits.budget.tool_attempts, self._state.tool_attempts)
         attempts = tool.max_attempts if left is None else max(1, min(left, tool.max_attempts))
@@ -394,6 +392,7 @@ class TriageLoop:
             return read_fault(self._state, calls.failure_of(error), tool.name)
         evidence, self._decider.answer = found.read_by(tool.name), found.answer
         self._state.tool_attempts += evidence.attempts
+        self._state.charge_time(found.took_ms)
         entailment.keep(self._state, self._limits, evidence, call)
         self._state.move(Status.TOOL_COMPLETE)
         return None

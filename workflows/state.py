@@ -83,6 +83,7 @@ class RunState:
     tokens: int = 0
     cost_micros: int = 0
     seconds: int = 0
+    took_ms: int = 0
     model_attempts: int = 0
     tool_attempts: int = 0
     provenance: Provenance = NOT_PINNED
@@ -145,6 +146,10 @@ class RunState:
         """Keep what a write left, likewise."""
         self.evidence.append(receipt)
         self.receipts.append(abbreviated(receipt.digest))
+
+    def charge_time(self, took_ms: int | None) -> None:
+        """Count the milliseconds that a call took, where its result says them."""
+        self.took_ms += took_ms or 0
 
     def known_evidence(self) -> frozenset[str]:
         """Return the ids that may be cited: those that a tool returned in this run."""

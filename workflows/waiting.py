@@ -7,7 +7,6 @@ long is left behind with the wait as it stands.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -33,6 +32,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.start import Limits
 
 _NOTICES: Final = ("reminder", "escalation")
+_SHORTEST: Final = timedelta(milliseconds=1)
+"""Of a timer: a shorter one is none, and whether there is one must not depend on a clock."""
 VERIFY_AGAIN: Final = "verify-again-what-came-to-decide"
 """The patch that looks whether a review has become the decision while it was verified."""
 
@@ -65,6 +66,17 @@ def may_carry() -> bool:
     """Whether only the run itself can have handed something on to this execution."""
     info = workflow.info()
     return not info.cron_schedule and info.retry_policy is None
+
+
+def _recorded(shown: Preview) -> datetime | None:
+    """Return when an operation was shown, by the history: a replay's clock may tell another time.
+
+    The SDK (temporalio 1.35.0) gives the time at which a local activity ended, or of the workflow
+    task in which its result was looked at: a query that came meanwhile makes these two.
+    """
+    if shown.at is None or shown.took_ms is None:
+        return None
+    return datetime.fromisoformat(shown.at) + timedelta(milliseconds=shown.took_ms)
 
 
 def _count(name: str) -> None:
@@ -105,14 +117,16 @@ class WaitingRoom:
 
     def ask(self, intent: Intent, operation: Operation, shown: Preview) -> Wait:
         """Show an operation, and say to whoever looks for it that a person is waited for."""
-        began = workflow.now()
-        view = self._view(intent, operation, shown)
+        recorded = _recorded(shown)
+        began = recorded or workflow.now()
+        view = self._view(intent, operation, shown, began)
         wait = Wait(
             intent=intent,
             operation=operation,
             view=view,
             began=began.isoformat(),
             deadlines=self._deadlines_from(began),
+            by_timers=recorded is not None,
         )
         self.enter(wait)
         workflow.upsert_search_attributes(
@@ -153,8 +167,11 @@ class WaitingRoom:
         if wait is None:
             return None
         while self._deadlines and not self._is_over():
-            await self._listen()
-            self._pass_deadlines()
+            came = await self._listen(by_timers=wait.by_timers)
+            if wait.by_timers:
+                self._pass_first(unless=came)
+            else:
+                self._pass_deadlines()
             if self._deadlines and not self._is_over() and history_is_full():
                 raise HistoryFull
         self._wait = None
@@ -163,15 +180,28 @@ class WaitingRoom:
         self.waited += workflow.now() - datetime.fromisoformat(wait.began)
         return self._desk.decided
 
-    async def _listen(self) -> None:
-        """Wait until something came, the next deadline is reached or the history is full."""
+    async def _listen(self, *, by_timers: bool) -> bool:
+        """Wait until something came or the history is full, or else the next deadline is reached.
+
+        Returns:
+            Whether it was not the deadline.
+        """
         left = datetime.fromisoformat(self._deadlines[0].at) - workflow.now()
-        with suppress(TimeoutError):
+        came = True
+        try:
             await workflow.wait_condition(
                 lambda: self._is_over() or bool(self._desk.unproven) or history_is_full(),
-                timeout=max(left, timedelta()),
+                timeout=max(left, _SHORTEST if by_timers else timedelta()),
             )
+        except TimeoutError:
+            came = False
         await self._prove_all()
+        return came
+
+    def _pass_first(self, *, unless: bool) -> None:
+        """Pass the deadline whose timer has fired; one that is late gets a timer of its own."""
+        if not unless and not self._is_over():
+            _count(self._deadlines.pop(0).name)
 
     def _pass_deadlines(self) -> None:
         now = workflow.now()
@@ -261,8 +291,9 @@ class WaitingRoom:
             barred=self._desk.trust.authors,
         )
 
-    def _view(self, intent: Intent, operation: Operation, shown: Preview) -> PendingView:
-        now = workflow.now()
+    def _view(
+        self, intent: Intent, operation: Operation, shown: Preview, began: datetime
+    ) -> PendingView:
         window = timedelta(seconds=self._limits.approval_window_seconds)
         several = {"approvals_required": self.approvals_required}
         view = PendingView(
@@ -275,7 +306,7 @@ class WaitingRoom:
             labels_before=shown.labels_before,
             labels_after=shown.labels_after,
             proposed_by=intent.proposed_by,
-            proposed_at=now.isoformat(),
-            expires_at=(now + window).isoformat(),
+            proposed_at=began.isoformat(),
+            expires_at=(began + window).isoformat(),
         )
         return view.model_copy(update=several) if self.approvals_required > 1 else view

@@ -190,7 +190,8 @@ class Writer:
 
         What is shown is returned: it names the labels by id as well, where they have ids.
         """
-        request = PreviewRequest(target=self.target, labels=operation.labels)
+        at = workflow.now().isoformat()
+        request = PreviewRequest(target=self.target, labels=operation.labels, at=at)
         try:
             shown = await calls.preview(request)
         except FailureError as error:
@@ -199,6 +200,7 @@ class Writer:
             self._note(operation, "blocked")
             reason = "the tracker could not show the issue"
             return tool_fault(self._state, calls.failure_of(error), reason, intent.proposal)
+        self._state.charge_time(shown.took_ms)
         problem = self._unshowable(operation, shown, intent.proposal)
         if problem is not None:
             return problem
@@ -246,6 +248,7 @@ class Writer:
             content_digest=self._context.content_digest,
             policy_digest=self._context.provenance.policy,
             timeout_ms=self._limits.tools[operation.tool].timeout_ms,
+            timed=self._context.timed,
         )
         self._state.sent[operation.operation_id] = operation.digest
         try:
@@ -255,6 +258,7 @@ class Writer:
                 # The run is over; what became of the write is settled without it.
                 raise
             result = WriteResult(outcome=WriteOutcome.UNKNOWN, detail="the outcome is not known")
+        self._state.charge_time(result.took_ms)
         return self._settled(intent, operation, result)
 
     def _send_by(self, decided: Decided) -> str | None:

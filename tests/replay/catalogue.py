@@ -95,6 +95,12 @@ COMPLETED: Final = (
         drive=people.approve_by_signal,
     ),
     Recording(
+        name="completed-within-its-time",
+        ends="completed",
+        options={**APPROVE, "budget": {"seconds": 3_600}},
+        drive=people.approve_by_signal,
+    ),
+    Recording(
         name="completed-by-local-model-after-edit",
         ends="completed",
         options=APPROVE,
@@ -221,6 +227,13 @@ REVIEW_REQUIRED: Final = (
     ),
     driven(
         "review-approval-expired",
+        "review_required/approval_required",
+        people.only_look,
+        *ANSWER,
+        approval_window_seconds=1,
+    ),
+    driven(
+        "review-expired-by-timer",
         "review_required/approval_required",
         people.only_look,
         *ANSWER,

@@ -106,7 +106,7 @@ class DecideResult(Sparse):
     budget which runs share is spent; no model was asked then. `fault` names what went wrong with
     `timeout` (no answer) and `invalid` (no usable answer); `retry_after_seconds` is the provider's
     own word, clamped. `attempts` is how often the activity was tried; None is once. `asked` is
-    there for a local call alone.
+    there for a local call alone. `took_ms` is there where the request wants to be `timed`.
     """
 
     outcome: DecideOutcome
@@ -117,6 +117,7 @@ class DecideResult(Sparse):
     retry_after_seconds: int | None = None
     attempts: int | None = None
     asked: Asked | None = None
+    took_ms: int | None = None
 
 
 class EvidenceRef(Contract):
@@ -140,14 +141,16 @@ class EvidenceRef(Contract):
 class ReadResult(EvidenceRef):
     """Result of a read tool's activity: the evidence, and the answer to the question it led to.
 
-    `answer` is there where that question came along and the model had a decision.
+    `answer` is there where that question came along and the model had a decision, `took_ms` where
+    the request wants to be `timed`.
     """
 
     answer: DecideResult | None = None
+    took_ms: int | None = None
 
     def read_by(self, tool: str) -> EvidenceRef:
         """Return the whole reference, of what `tool` has read."""
-        said = {name: getattr(self, name) for name in self.model_fields_set - {"answer"}}
+        said = {name: getattr(self, name) for name in self.model_fields_set - {"answer", "took_ms"}}
         source = self.source or self.locator.partition("@")[0]
         return EvidenceRef.model_validate({**said, "tool": self.tool or tool, "source": source})
 
@@ -164,6 +167,7 @@ class PinRequest(Contract):
 
     `wants_label_ids` says that somebody approved a write before the run began. `turn` is there
     where nothing can come between this and the first question, so that it may be asked here.
+    `timed` asks for the time that it takes.
     """
 
     scope: str
@@ -173,6 +177,7 @@ class PinRequest(Contract):
     continued_from: ContinuedFrom | None = None
     wants_label_ids: bool = False
     turn: Turn | None = None
+    timed: bool = False
 
 
 class RunContext(Deflated):
@@ -185,7 +190,9 @@ class RunContext(Deflated):
     the ids of the rules' labels, where a write was approved before the run began; None elsewhere.
     `local_model` says that the run's models ask nobody, so that each call is a local activity.
     `answer` is the model's to the first question, where that came along. `trailed` says that the
-    run keeps a trail of what it reads.
+    run keeps a trail of what it reads, and begins no turn in a fresh history where that depends on
+    what its worker met. `took_ms` is what the pinning took, from when it was asked for, in a run
+    whose time is bounded: where it is given, all of that time is what was recorded.
     """
 
     refused: str | None = None
@@ -205,6 +212,17 @@ class RunContext(Deflated):
     local_model: bool = False
     answer: DecideResult | None = None
     trailed: bool = False
+    took_ms: int | None = None
+
+    @property
+    def bounds_time(self) -> bool:
+        """Whether the rules bound the time of every run."""
+        return self.policy is not None and self.policy.budget.seconds is not None
+
+    @property
+    def timed(self) -> bool | None:
+        """Whether this run's calls have to say how long they took; None, which takes no room."""
+        return None if self.took_ms is None else True
 
     def without_answer(self) -> RunContext:
         """Return what holds for the whole run."""
@@ -222,6 +240,9 @@ class RunContext(Deflated):
         if before.label_ids is not None:
             # Nor is what was approved at the start about labels that an edit found.
             kept["label_ids"] = before.label_ids
+        if before.took_ms is None and self.took_ms is not None:
+            # A run that began by its worker's clock has spent by that, and goes on by it.
+            kept["took_ms"] = None
         return self.model_copy(update=kept) if kept else self
 
 
@@ -233,7 +254,7 @@ class DecideRequest(Sparse):
     spend; None is no bound. Both digests may be abbreviated: see `abbreviated`. `request` is there
     for a local call alone, which leaves no argument in any history: nobody has to look it up then.
     `trail` is that of what the run has read, and `receipts` are the digests of what its writes
-    left; without a trail all that is stored before `version` counts.
+    left; without a trail all that is stored before `version` counts. `timed`: see `PinRequest`.
     """
 
     scope: str
@@ -249,6 +270,7 @@ class DecideRequest(Sparse):
     request: TriageRequest | None = None
     trail: str | None = None
     receipts: tuple[str, ...] | None = None
+    timed: bool | None = None
 
 
 class Target(Contract):
@@ -264,7 +286,7 @@ class ReadRequest(Sparse):
 
     `target` is the run's issue, for a tool that needs it. `ask` is the question that comes next,
     for a local call alone: it is asked as soon as the evidence is kept. `after` is the trail of
-    what the run has read before; None for one that keeps none.
+    what the run has read before; None for one that keeps none. `timed`: see `PinRequest`.
     """
 
     scope: str
@@ -275,6 +297,7 @@ class ReadRequest(Sparse):
     target: Target | None = None
     ask: DecideRequest | None = None
     after: str | None = None
+    timed: bool | None = None
 
 
 class Operation(Sparse):
@@ -296,10 +319,15 @@ class Operation(Sparse):
 
 
 class PreviewRequest(Contract):
-    """Argument of `preview_operation`: what would change if the labels were added."""
+    """Argument of `preview_operation`: what would change if the labels were added.
+
+    `at` is when it is asked (ISO 8601, UTC); see `Preview`.
+    """
 
     target: Target
     labels: tuple[str, ...]
+    at: str | None = None
+    timed: bool = True
 
 
 class Preview(Sparse):
@@ -308,7 +336,8 @@ class Preview(Sparse):
     `missing` are labels that the tracker does not have; `gone` says that it has no such issue, and
     everything else is then empty. `removed` are labels that a person took off the issue, `too_many`
     says that it would have more of them than it may, and `label_ids` are the ids of those that
-    would be added.
+    would be added. `at` is the request's and `took_ms` what came after it: the wait for a person
+    begins then, in every replay, too.
     """
 
     labels_before: tuple[str, ...] = ()
@@ -319,6 +348,8 @@ class Preview(Sparse):
     removed: tuple[str, ...] | None = None
     too_many: bool | None = None
     label_ids: dict[str, str] | None = None
+    at: str | None = None
+    took_ms: int | None = None
 
 
 class Approval(Contract):
@@ -330,8 +361,8 @@ class Approval(Contract):
     expires_at: str | None = None
 
 
-class WriteRequest(Contract):
-    """Argument of `apply_labels`."""
+class WriteRequest(Sparse):
+    """Argument of `apply_labels`; `timed` asks for the time that it takes."""
 
     scope: str
     tenant: str
@@ -340,6 +371,7 @@ class WriteRequest(Contract):
     content_digest: str
     policy_digest: str
     timeout_ms: int
+    timed: bool | None = None
 
 
 class WriteOutcome(StrEnum):
@@ -364,3 +396,4 @@ class WriteResult(Sparse):
     earlier: bool | None = None
     evidence: EvidenceRef | None = None
     detail: str = ""
+    took_ms: int | None = None
