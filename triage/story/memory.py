@@ -101,11 +101,11 @@ class Memory:
         """Keep evidence that may be cited from now on; None if it is none.
 
         Args:
-            value: what was returned; an answer that came along with it is no part of it.
+            value: what was returned; what else came along with it is no part of it.
             arguments: what a tool was asked with, if this is its answer.
         """
         try:
-            evidence = EvidenceRef.model_validate(value.without("answer").json())
+            evidence = EvidenceRef.model_validate(value.only(EvidenceRef.model_fields).json())
         except ValidationError:
             return None
         if arguments is not None:

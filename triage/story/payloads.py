@@ -7,6 +7,7 @@ story; it is told as not readable, or as lacking.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from enum import Enum
 from typing import Final, Literal
 
@@ -114,9 +115,9 @@ class Fields:
         """Return a field that is an object."""
         return Fields(self._values.get(name))
 
-    def without(self, name: str) -> Fields:
-        """Return all fields but one."""
-        kept = {field: value for field, value in self._values.items() if field != name}
+    def only(self, names: Container[str]) -> Fields:
+        """Return the fields of these names."""
+        kept = {field: value for field, value in self._values.items() if field in names}
         return Fields(kept) if self.readable else self
 
     def names(self) -> tuple[str, ...]:
