@@ -21,7 +21,15 @@ from sqlalchemy import Connection, Dialect, Engine, QueuePool, Result, create_en
 from triage.storage.address import Address
 from triage.storage.connections import AsyncConnection
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable
-from triage.storage.sqlite import WRITING, OpenedFile, set_up_connections, take, took_at_once
+from triage.storage.patience import until_free
+from triage.storage.sqlite import (
+    WRITING,
+    OpenedFile,
+    set_up_connections,
+    take,
+    took_at_once,
+    turn_on_wal,
+)
 
 CONNECTIONS: Final = 15
 """At a time; whoever comes later waits for a turn."""
@@ -69,15 +77,25 @@ class DirectEngine:
         if self._keeper is not None:
             self._keeper.close()
 
-    async def keep(self) -> None:
-        """Hold the log beside the file open: nobody else removes it then, but by mistake."""
-        await in_thread(self._threads, self._keep)
+    async def keep(self, seconds: float) -> None:
+        """Have the file write to a log, and hold that open: nobody else removes it then.
+
+        Whoever opens or leaves the file at the same time is waited for. From then on nobody can
+        lock the file as a whole: only writers wait, each for the one before.
+
+        Args:
+            seconds: how long to wait; whoever is in the way then is told by SQLite's own error.
+        """
+        await until_free(lambda: in_thread(self._threads, self._keep), seconds)
         self._file.note_beside()
 
     def _keep(self) -> None:
-        self._keeper = sqlite3.connect(
-            self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
-        )
+        if self._keeper is None:
+            # It never waits by itself, for a thread that waits cannot be called back.
+            self._keeper = sqlite3.connect(
+                self._path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+        turn_on_wal(self._keeper)
         # SQLite opens the log with the first row that is asked for.
         self._keeper.execute("SELECT count(*) FROM sqlite_schema").fetchone()
 

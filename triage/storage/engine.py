@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
@@ -25,7 +25,7 @@ from triage.storage.columns import UtcDateTime
 from triage.storage.connections import AsyncConnection
 from triage.storage.direct import DirectEngine
 from triage.storage.errors import StorageMisconfigured, StorageUnavailable, translate
-from triage.storage.sqlite import LOOKING, WRITING, prepare_file, turn_on_wal
+from triage.storage.sqlite import LOOKING, WRITING, prepare_file
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -102,7 +102,8 @@ class Store:
         Args:
             url: ``sqlite:///path`` or ``postgresql+psycopg://user:password@host/name``.
             transaction_seconds: how long one transaction may take, waiting included.
-            opening_seconds: how long this may take; as long as a transaction if it is not given.
+            opening_seconds: how long this may take, others that open or leave the file included; as
+                long as a transaction if it is not given.
             clock_offset: added to the database's time; only tests have a use for it.
 
         Raises:
@@ -189,24 +190,30 @@ class Store:
         return self.time_in((await connection.execute(select(self.clock))).mappings().one())
 
     async def _check(self, seconds: float) -> None:
+        if isinstance(self._engine, DirectEngine):
+            with self._translated():
+                await self._engine.keep(seconds)
         async with self._guarded(seconds), self._begin_reading() as connection:
-            if isinstance(self._engine, DirectEngine):
-                await connection.run_sync(turn_on_wal)
-                await self._engine.keep()
             await connection.execute(select(literal_column("1")))
 
     @asynccontextmanager
     async def _guarded(self, seconds: float | None = None) -> AsyncIterator[None]:
         place = self.address.shown
         try:
-            async with asyncio.timeout(seconds or self._transaction_seconds) as limit:
-                yield
+            with self._translated():
+                async with asyncio.timeout(seconds or self._transaction_seconds) as limit:
+                    yield
         except TimeoutError:
             if not limit.expired():
                 raise
             raise StorageUnavailable(f"{place}: the transaction took too long: try again") from None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise translate(error, place) from None
+            raise translate(error, self.address.shown) from None
 
 
 def _postgresql_engine(url: URL) -> AsyncEngine:

@@ -93,6 +93,7 @@ _SQLITE: Final[dict[str, tuple[_Kind, str]]] = {
     "SQLITE_FULL": (StorageUnavailable, "the disk is full: make room"),
     "SQLITE_BUSY": (StorageUnavailable, "the file stayed locked by another process: try again"),
     "SQLITE_LOCKED": (StorageUnavailable, "the file stayed locked by another process: try again"),
+    "SQLITE_PROTOCOL": (StorageUnavailable, "the file stayed locked by another process: try again"),
     "SQLITE_IOERR": (
         StorageUnavailable,
         "the disk reports errors or is full: check it, then restart",
@@ -118,6 +119,7 @@ _SQLITE: Final[dict[str, tuple[_Kind, str]]] = {
     ),
 }
 
+_SQLITE_IS_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 _SQLITE_CONSTRAINT: Final = re.compile(r"constraint failed: ([A-Za-z0-9_.]{1,80})")
 
 
@@ -142,6 +144,11 @@ def translate(error: SQLAlchemyError | sqlite3.Error, place: str) -> StorageErro
     if kind is None:
         return _unknown(error, cause, place)
     return kind(f"{place}: {advice} ({code})")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else was in the way, and nothing else was wrong."""
+    return _code_of(error).startswith(_SQLITE_IS_BUSY)
 
 
 def _look_up(table: dict[str, tuple[_Kind, str]], code: str) -> tuple[_Kind | None, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
-from sqlite3 import Error
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
@@ -146,18 +146,14 @@ def set_up_connections(engine: Engine, busy_seconds: float) -> None:
             connection.rollback()
 
 
-def turn_on_wal(connection: Connection) -> None:
+def turn_on_wal(connection: sqlite3.Connection) -> None:
     """Switch the file to write-ahead logging, which stays on.
 
     Raises:
+        sqlite3.Error: also when somebody is in the way, and then at once, whatever the timeout.
         StorageMisconfigured: the file system cannot do it (network shares cannot).
     """
-    cursor = connection.connection.cursor()
-    try:
-        cursor.execute("PRAGMA journal_mode = WAL")
-        mode = cursor.fetchone()
-    finally:
-        cursor.close()
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode is None or mode[0] != "wal":
         raise StorageMisconfigured("SQLite needs a local disk: write-ahead logging is not possible")
 
@@ -171,7 +167,7 @@ def took_at_once(connection: Connection, begin: str, busy_seconds: float) -> boo
     driver.execute("PRAGMA busy_timeout = 0")
     try:
         driver.execute(begin)
-    except Error:
+    except sqlite3.Error:
         return False
     finally:
         driver.execute(f"PRAGMA busy_timeout = {busy_seconds * 1000:.0f}")

@@ -8,9 +8,9 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from sqlalchemy import QueuePool, text
 from triage.storage.direct import CONNECTIONS, DirectEngine
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
+from triage.storage.sqlite import turn_on_wal
 
 
 @pytest.fixture
@@ -267,12 +268,101 @@ def _put_back(place: Path) -> None:
     (place.parent / "away" / place.name).rename(place)
 
 
-async def test_a_file_that_others_read_in_another_way_is_unavailable(tmp_path: Path) -> None:
-    """A copy without a log, while somebody looks at it; the driver's own words reach nobody."""
-    path = tmp_path / "copied.db"
+@contextmanager
+def _read_without_a_log(path: Path) -> Iterator[sqlite3.Connection]:
+    """Look at a file that has no log: SQLite then refuses one at once, it waits for nobody."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("CREATE TABLE notes (name TEXT)")
+        other.execute("CREATE TABLE notes (name TEXT PRIMARY KEY)")
         other.execute("BEGIN")
         other.execute("SELECT * FROM notes").fetchall()
-        with pytest.raises(StorageUnavailable, match="stayed locked by another process"):
-            await Store.open(f"sqlite:///{path}", transaction_seconds=0.2, opening_seconds=40)
+        yield other
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Is set when an opening has met somebody else in the file for the second time."""
+    event, errors = asyncio.Event(), list[sqlite3.Error]()
+    loop = asyncio.get_event_loop()
+
+    def switch(connection: sqlite3.Connection) -> None:
+        try:
+            turn_on_wal(connection)
+        except sqlite3.Error as error:
+            errors.append(error)
+            if len(errors) == 2:
+                loop.call_soon_threadsafe(event.set)
+            raise
+
+    monkeypatch.setattr("triage.storage.direct.turn_on_wal", switch)
+    return event
+
+
+async def _either(opening: asyncio.Task[Store], refused: asyncio.Event) -> None:
+    """Wait until an opening is over or has to wait."""
+    waiting = asyncio.create_task(refused.wait())
+    await asyncio.wait({opening, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+
+
+async def test_a_file_that_others_read_in_another_way_is_waited_for(
+    tmp_path: Path, refused: asyncio.Event
+) -> None:
+    """Whoever makes a new file at the same moment is in it without a log, and then out of it."""
+    path = tmp_path / "new.db"
+    with _read_without_a_log(path) as other:
+        opening = asyncio.create_task(Store.open(f"sqlite:///{path}"))
+        await _either(opening, refused)
+        assert not opening.done()
+        other.execute("COMMIT")
+        opened = await opening
+    assert [] == await _names(opened)
+    await opened.close()
+
+
+async def test_an_opening_that_is_cancelled_while_it_waits_leaves_the_file(
+    tmp_path: Path, refused: asyncio.Event
+) -> None:
+    """It ends at once, and whoever is in the file can then have it as a whole."""
+    path = tmp_path / "new.db"
+    with _read_without_a_log(path) as other:
+        opening = asyncio.create_task(Store.open(f"sqlite:///{path}"))
+        await _either(opening, refused)
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        other.execute("COMMIT")
+        other.execute("BEGIN EXCLUSIVE")
+
+
+async def test_a_file_that_others_read_in_another_way_for_long_is_unavailable(
+    tmp_path: Path,
+) -> None:
+    """A copy without a log, while somebody looks at it: the cause is told, and in words of ours."""
+    path = tmp_path / "copied.db"
+    with (
+        _read_without_a_log(path),
+        pytest.raises(StorageUnavailable, match=r"stayed locked by another process.*SQLITE_BUSY"),
+    ):
+        await Store.open(f"sqlite:///{path}", opening_seconds=0.1)
+
+
+_OPEN_AND_LEAVE = """
+import asyncio, sys
+from triage.storage.engine import Store
+
+async def come_and_go(places):
+    for place in places:
+        await (await Store.open(f"sqlite:///{place}")).close()
+
+asyncio.run(come_and_go(sys.argv[1:]))
+"""
+
+
+async def test_processes_may_make_a_file_at_once(tmp_path: Path) -> None:
+    """Two that come to one new file after the other at the same time are in nobody's way."""
+    places = [str(tmp_path / f"{number}.db") for number in range(60)]
+    started = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", _OPEN_AND_LEAVE, *places)
+        for _ in range(2)
+    ]
+    assert [0, 0] == [await process.wait() for process in started]

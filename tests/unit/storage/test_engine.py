@@ -330,6 +330,7 @@ def test_what_stays_on_postgresql_is_misconfigured(state: str) -> None:
         ("SQLITE_FULL", StorageUnavailable),
         ("SQLITE_BUSY", StorageUnavailable),
         ("SQLITE_BUSY_SNAPSHOT", StorageUnavailable),
+        ("SQLITE_PROTOCOL", StorageUnavailable),
         ("SQLITE_IOERR_WRITE", StorageUnavailable),
         ("SQLITE_READONLY", StorageMisconfigured),
         ("SQLITE_CANTOPEN", StorageMisconfigured),
