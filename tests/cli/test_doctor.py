@@ -1,14 +1,17 @@
 """Checks that the doctor finds what is wrong, says what to do, and never hangs."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Stack, Triage
 from tests.cli.in_process import Typed
-from triage.cli import secrets_check
+from triage.cli import database_check, secrets_check
 from triage.cli.database_check import newest_revision
 from triage.cli.findings import Level
+from triage.settings import Settings
 from triage.storage.schema import REVISIONS
 
 
@@ -135,6 +138,20 @@ def test_databases_that_do_not_work(triage: Triage, tmp_path: Path) -> None:
         line[:14] for a in (local, remote) for line in a.out.splitlines() if "database" in line[:14]
     ]
     assert "s3cret" not in remote.out + remote.err
+
+
+async def test_a_database_that_another_process_holds_is_not_moved_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has the file as a whole is done soon: the advice is only to try again."""
+    path = tmp_path / "held.db"
+    monkeypatch.setattr(database_check, "BUSY_SECONDS", 0)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE notes (name TEXT)")
+        other.execute("BEGIN EXCLUSIVE")
+        [found] = await database_check.check(Settings(database_url=f"sqlite:///{path}"))
+    assert f"SQLite {path}: is locked by another process" == found.detail
+    assert (Level.FAIL, "try again") == (found.level, found.advice)
 
 
 def test_what_is_not_built_in(triage: Triage) -> None:

@@ -25,6 +25,7 @@ ELSEWHERE: Final = (
     "where that ran, or set TRIAGE_HOME or TRIAGE_DATABASE_URL"
 )
 BUSY_SECONDS: Final = 2.0
+_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 _SQLITE_PREFIX: Final = re.compile(r"sqlite(?:\+aiosqlite)?:///")
 
 
@@ -57,10 +58,18 @@ def _sqlite(name: str) -> tuple[Finding, bool | None]:
         return Finding(NAME, Level.WARN, f"{shown}: none is there yet", ELSEWHERE), None
     try:
         revision, is_stopped = _look(path)
-    except sqlite3.Error:
-        advice = "check its rights, or move it away: a new one is made"
-        return Finding(NAME, Level.FAIL, f"{shown}: cannot be read", advice, is_service=True), None
+    except sqlite3.Error as error:
+        return _unread(shown, getattr(error, "sqlite_errorname", "")), None
     return _judged(shown, revision), is_stopped
+
+
+def _unread(shown: str, code: str) -> Finding:
+    # Nobody may be told to move away what another process works with.
+    if code.startswith(_BUSY):
+        told, advice = "is locked by another process", "try again"
+    else:
+        told, advice = "cannot be read", "check its rights, or move it away: a new one is made"
+    return Finding(NAME, Level.FAIL, f"{shown}: {told}", advice, is_service=True)
 
 
 async def _stops(settings: Settings) -> list[Finding]:
