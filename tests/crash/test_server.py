@@ -14,7 +14,8 @@ from tests.crash.nursery import Process
 from tests.crash.places import Action, Place
 from tests.crash.records import Record, differences
 from tests.crash.scene import Cell, Ground, Handle, make_template
-from triage.embedded import EmbeddedServer, ServerOptions, free_port
+from tests.ports import kept_port
+from triage.embedded import EmbeddedServer, ServerOptions
 from triage.faults import Point
 
 PLACES = (
@@ -56,8 +57,9 @@ async def test_a_killed_server_changes_nothing(
 ) -> None:
     """Runs go on from where they stood: while deciding, reading, waiting and writing."""
     template = await make_template(tmp_path)
-    options = ServerOptions(port=free_port(), db_filename=tmp_path / "temporal.db")
     async with AsyncExitStack() as opened:
+        port = opened.enter_context(kept_port())
+        options = ServerOptions(port=port, db_filename=tmp_path / "temporal.db")
         async with EmbeddedServer(options) as server:
             ground = Ground(
                 client=server.client, connection=server.environment(), template=template

@@ -6,17 +6,17 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sysconfig
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tests.docs.pages import ROOT, Block, page
+from tests.ports import kept_ports
 
 UP: Final = "triage up"
 LINE_SECONDS: Final = 120
@@ -92,14 +92,13 @@ def opened_terminal(folder: Path) -> Iterator[Terminal]:
         "LANG": "C.UTF-8",
         "COLUMNS": "200",
     }
-    with _up(Terminal(folder, environment)) as address:
+    with kept_ports(2) as ports, _up(Terminal(folder, environment), *ports) as address:
         yield Terminal(folder, environment | {"TEMPORAL_ADDRESS": address})
 
 
 @contextmanager
-def _up(terminal: Terminal) -> Iterator[str]:
+def _up(terminal: Terminal, port: int, ui_port: int) -> Iterator[str]:
     """Run the line that stays up, and give the server's address; Ctrl-C ends it all cleanly."""
-    port, ui_port = _free_ports(2)
     [line] = [line for line in lines_of("README.md") if line.command == UP]
     shown = line.shown.replace("7233", str(port)).replace("8233", str(ui_port))
     with (terminal.folder / "up.log").open("w+") as log:
@@ -118,14 +117,6 @@ def _up(terminal: Terminal) -> Iterator[str]:
             os.killpg(process.pid, signal.SIGINT)
             status = process.wait(timeout=LINE_SECONDS)
     assert 0 == status, (terminal.folder / "up.log").read_text()
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
 
 
 def _wait_until_shown(process: subprocess.Popen[bytes], log: Path, shown: str) -> None:

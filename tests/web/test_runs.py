@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -18,10 +18,11 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from tests.cli.conftest import clean_environment
+from tests.ports import kept_port
 from tests.web.hooks import EARLY, LATER, LATEST, SECRET, Hook, an_event, hook_settings, serving
 from tests.workflow.world import World, altered_world, dev_server
 from triage.contracts.response import TriageResponse
-from triage.embedded import EmbeddedServer, ServerOptions, free_port
+from triage.embedded import EmbeddedServer, ServerOptions
 from triage.storage.engine import Store
 from triage.storage.schema import requests
 from triage.web.starter import PREFIX
@@ -222,12 +223,18 @@ async def _temporal(folder: Path, port: int) -> AsyncIterator[EmbeddedServer]:
         yield opened
 
 
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port that nobody else gets while no server listens on it."""
+    with kept_port() as kept:
+        yield kept
+
+
 @pytest.mark.slow
 async def test_what_came_without_temporal_is_started_afterwards(
-    light_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    light_url: str, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """202 before it was ever there and while it was gone; within 30 s of its return, the runs."""
-    port = free_port()
     monkeypatch.setenv("TEMPORAL_ADDRESS", f"127.0.0.1:{port}")
     async with serving(hook_settings(tmp_path, light_url)) as hook:
         assert 202 == (await hook.send(an_event(number=1))).status_code
