@@ -6,20 +6,23 @@ import atexit
 import json
 import os
 import signal
-import socket
 import subprocess
 import sysconfig
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 import pytest
 
 from tests.cli.forked import ForkServer, can_fork
+from tests.ports import kept_ports
 
+T = TypeVar("T")
 SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
 TRIAGE: Final = str(SCRIPTS / "triage")
 TEMPORAL: Final = str(SCRIPTS / "temporal")
@@ -123,18 +126,6 @@ def triage(tmp_path: Path) -> Triage:
     return runner(clean_environment(tmp_path, TEMPORAL_ADDRESS=NOWHERE))
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports that were free a moment ago, each another."""
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
-
-
 def processes_with(mark: str) -> set[int]:
     """Return the running processes that inherited `mark`."""
     found = set()
@@ -151,7 +142,8 @@ class Up:
     """A running ``triage up``."""
 
     def __init__(self, home: Path, **more: str) -> None:
-        port, ui_port = free_ports(2)
+        self._kept = ExitStack()
+        port, ui_port = self._kept.enter_context(kept_ports(2))
         self.home = home
         self.mark = uuid4().hex
         self.address = f"127.0.0.1:{port}"
@@ -186,7 +178,17 @@ class Up:
         status = self.process.wait(MOST_SECONDS)
         if self.process.stdout:
             self.process.stdout.close()
+        self._kept.close()
         return status
+
+
+def eventually(look: Callable[[], T]) -> T:
+    """Return what is found, once anything is: what only a server or a file tells has no event."""
+    deadline = time.monotonic() + MOST_SECONDS
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
 
 
 class Stack:
@@ -206,6 +208,17 @@ class Stack:
             timeout=MOST_SECONDS,
         )
         return json.loads(done.stdout) if done.stdout else None
+
+    def listed(self, workflow_id: str, *flags: str) -> Any:  # noqa: ANN401 - any JSON value
+        """Return a run's row of `triage list` once it has one; the server's list lags behind."""
+        rows = eventually(lambda: self.rows(workflow_id, *flags))
+        assert 1 == len(rows)
+        return rows[0]
+
+    def rows(self, workflow_id: str, *flags: str) -> list[Any]:
+        """Return the rows that `triage list` has of a run."""
+        listed = self.triage("list", *flags, "--format", "json").json()
+        return [row for row in listed if row["workflow_id"] == workflow_id]
 
     def waiting(self, request: Path, workflow_id: str) -> Follower:
         """Start a run that waits for an approval, and return once it waits."""

@@ -125,6 +125,8 @@ def test_the_answer_names_the_link(stack: Stack, request_file: Path) -> None:
     )
     shown = stack.triage("show", f"again-{name}").out.splitlines()
     assert f"continues   {name} from version 6" == shown[2]
+    # A run of an id of its own is found in the server's list.
+    stack.listed(f"again-{name}")
     second = stack.triage("resume", name)
     assert (1, "") == (second.status, second.out)
     assert f"{name} was continued already, by now as again-{name}" in second.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
@@ -23,11 +24,11 @@ from triage.contracts.canonical import parse_json
 from triage.contracts.names import QUERY_STATE
 from triage.contracts.response import TriageResponse
 from triage.contracts.state import StateView
-from triage.embedded import HOST, free_port
+from triage.embedded import HOST
 from triage.storage.engine import Store
 from triage.storage.schema import requests
 
-SERVING: Final = "serving on"
+SERVING: Final = "serving on "
 DELIVERY: Final = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
 ACCEPTED: Final = 202
 
@@ -98,11 +99,17 @@ async def _prepared(cell: Cell) -> Cell:
 
 
 async def _server(cell: Cell, place: Place | None = None, action: Action = Action.KILL) -> _Server:
-    port = free_port()
-    command = ("serve", "--host", HOST, "--port", str(port))
-    process = Process(cell.job(place, action, command))
+    job = cell.job(place, action, ("serve", "--host", HOST, "--port", "0"))
+    process = Process(job)
     assert await process.ready(SERVING), cell.log()
-    return _Server(cell, process, f"http://{HOST}:{port}")
+    return _Server(cell, process, _url(job.log))
+
+
+def _url(log: Path) -> str:
+    """Return where a process serves: a port of its own choice is nobody else's meanwhile."""
+    lines = log.read_text(encoding="utf-8").splitlines()
+    [line] = [line for line in lines if line.startswith(SERVING)]
+    return line.removeprefix(SERVING)
 
 
 async def _delivered(server: _Server) -> int | None:
@@ -137,13 +144,20 @@ async def _started(cell: Cell, workflow_id: str) -> None:
         await store.close()
 
 
+async def _runs(cell: Cell) -> int:
+    """Count the runs of a cell, once the server's list has any: it lags behind."""
+    query = f"TaskQueue = '{cell.settings.task_queue}'"
+    while not (found := (await cell.client.count_workflows(query)).count):  # noqa: ASYNC110 - it has no event
+        await asyncio.sleep(LOOK_EVERY_SECONDS)
+    return found
+
+
 async def _record(cell: Cell, handle: WorkflowHandle[Any, TriageResponse]) -> Record:
     """Return what the run did, once the store says that there is one and it has ended."""
     await _started(cell, handle.id)
     response = await cell.answer(handle)
     view = await handle.query(QUERY_STATE, result_type=StateView)
     record = await cell.witness(handle.id, str(_number(cell))).record(response, view)
-    runs = await cell.client.count_workflows(f"TaskQueue = '{cell.settings.task_queue}'")
-    assert 1 == runs.count
+    assert 1 == await _runs(cell)
     nameless = response.model_copy(update={"run_id": "", "request_id": ""})
     return replace(record, response=nameless)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,6 @@ BLOCKED = {
     "reason": "approval_required",
 }
 DIFFERENTIAL_CASES = 200
-DESERTED = "nobody-polls-this"
 
 
 async def _evaluate(stack: Stack, *cases: object) -> Evaluation:
@@ -167,22 +168,29 @@ async def test_a_case_that_fails_is_named(stack: Stack) -> None:
     assert (1, 12) == (evaluation.exit_status, len(evaluation.text().split("\n")))
 
 
+@pytest.fixture
+def deserted(stack: Stack) -> Stack:
+    """Where no worker polls, so that runs stay open, and no other test's runs are listed."""
+    queue = f"nobody-polls-{uuid.uuid4().hex}"
+    return replace(stack, settings=stack.settings.model_copy(update={"task_queue": queue}))
+
+
 async def test_a_case_that_does_not_end_fails_and_never_hangs(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
+    deserted: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that nobody works on is a failed case with a clear text."""
     monkeypatch.setattr(runner, "CASE_SECONDS", 1)
-    evaluation = await _evaluate_deserted(stack, case())
+    evaluation = await _evaluate(deserted, case())
     assert ("the run gave no response: it did not end within 1 s",) == (
         evaluation.records[0].failures
     )
     assert 1 == evaluation.exit_status
 
 
-async def test_a_run_that_the_platform_ends_is_a_failed_case(stack: Stack) -> None:
+async def test_a_run_that_the_platform_ends_is_a_failed_case(deserted: Stack) -> None:
     """What is not an outcome of the domain is said to be none, and graded as nothing else."""
-    evaluation = asyncio.create_task(_evaluate_deserted(stack, case()))
-    [run] = await _running(stack, 1)
+    evaluation = asyncio.create_task(_evaluate(deserted, case()))
+    [run] = await _running(deserted, 1)
     await run.terminate()
     [record] = (await evaluation).records
     assert (
@@ -192,10 +200,10 @@ async def test_a_run_that_the_platform_ends_is_a_failed_case(stack: Stack) -> No
     assert record.actual["status"] is None
 
 
-async def test_runs_that_nobody_waits_for_are_ended(stack: Stack) -> None:
+async def test_runs_that_nobody_waits_for_are_ended(deserted: Stack) -> None:
     """An interrupted evaluation leaves no open run on a server that others use."""
-    evaluation = asyncio.create_task(_evaluate_deserted(stack, case("a"), case("b"), case("c")))
-    runs = await _running(stack, 3)
+    evaluation = asyncio.create_task(_evaluate(deserted, case("a"), case("b"), case("c")))
+    runs = await _running(deserted, 3)
     evaluation.cancel()
     with pytest.raises(asyncio.CancelledError):
         await evaluation
@@ -203,15 +211,9 @@ async def test_runs_that_nobody_waits_for_are_ended(stack: Stack) -> None:
     assert [WorkflowExecutionStatus.TERMINATED] * 3 == ended
 
 
-async def _evaluate_deserted(stack: Stack, *cases: object) -> Evaluation:
-    """Evaluate where no worker polls, so that the runs stay open."""
-    deserted = stack.settings.model_copy(update={"task_queue": DESERTED})
-    return await evaluate_on(stack.client, parse_fixture(fixture(*cases)), deserted)
-
-
 async def _running(stack: Stack, count: int) -> list[WorkflowHandle[Any, Any]]:
-    """Wait until the server lists `count` open runs of a deserted evaluation."""
-    query = f"TaskQueue = '{DESERTED}' AND ExecutionStatus = 'Running'"
+    """Wait until the server lists `count` open runs of this evaluation."""
+    query = f"TaskQueue = '{stack.settings.task_queue}' AND ExecutionStatus = 'Running'"
     async with asyncio.timeout(90):
         while True:
             found = [run async for run in stack.client.list_workflows(query)]
