@@ -9,7 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 from unittest import mock
+
+PATIENCE_SECONDS: Final = 120.0
+"""Keeps what would hang from hanging, and is never reached: not on any machine."""
 
 
 @contextmanager

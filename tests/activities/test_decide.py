@@ -14,6 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.decide import DecideActivities
 from activities.services import Services
 from tests.activities.questions import DECISION, SCOPE, Adapter, Answer, Asking
+from tests.clock import PATIENCE_SECONDS
 from tests.workflow.decisions import as_object, hand_over, lookup
 from triage import extensions
 from triage.contracts.canonical import canonical_json
@@ -234,7 +235,7 @@ async def test_a_cancelled_call_is_cancelled(asking: Asking) -> None:
 async def test_the_deadline_is_the_workers_own(asking: Asking) -> None:
     """The activity keeps the deadline around the adapter itself, well before the server would."""
     asking.services = replace(asking.services, model_timeout=timedelta(milliseconds=10))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         result = await asking.ask(_hangs)
     assert (DecideOutcome.TIMEOUT, None) == (result.outcome, result.decision)
 

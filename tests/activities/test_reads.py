@@ -15,6 +15,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.reads import READ_HANDLERS, RawRead, TransientReadError, read_activities
 from activities.services import Services
+from tests.clock import PATIENCE_SECONDS
 from triage.contracts.payloads import EvidenceRef, ReadRequest, ReadResult
 from triage.policy.rules import BUILTIN_RULES, Rules
 from triage.policy.tools import MAX_RESULT_BYTES
@@ -178,7 +179,7 @@ async def test_the_largest_result_is_stored(reading: Reading) -> None:
 
 async def test_a_slow_tool_is_stopped_at_its_own_deadline(reading: Reading) -> None:
     """The deadline is kept around the handler, and running out of it may be tried again."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         with pytest.raises(ApplicationError) as caught:
             await reading.run("hangs", timeout_ms=20)
     assert ("tool_timeout", False) == (caught.value.type, caught.value.non_retryable)

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from activities.rules_source import RulesSource
+from tests.clock import PATIENCE_SECONDS
 from triage.policy.rules import BUILTIN_RULES, Rules
 from triage.policy.rules_file import RulesFileError, read_rules
 from triage.policy.tools import BUILTIN_TOOLS
@@ -211,7 +212,7 @@ async def test_a_pipe_keeps_nobody_waiting(desk: Desk) -> None:
     """A place that is no regular file is refused at once."""
     os.mkfifo(desk.path)
     with pytest.raises(RulesFileError, match="no regular file"):
-        await asyncio.wait_for(desk.source.in_force(), 5)
+        await asyncio.wait_for(desk.source.in_force(), PATIENCE_SECONDS)
 
 
 async def test_a_file_is_read_only_when_it_has_changed(

@@ -20,7 +20,7 @@ from activities import guard
 from activities.guard import FailureGuard
 from activities.reads import read_activities
 from activities.services import Services
-from tests.clock import ahead
+from tests.clock import PATIENCE_SECONDS, ahead
 from tests.still_store import HastyStore
 from triage.contracts.names import ACTIVITY_LOOKUP_OWNER
 from triage.contracts.payloads import EvidenceRef, ReadRequest
@@ -131,7 +131,7 @@ async def test_a_store_that_does_not_answer_is_asked_again(
         other.execute("BEGIN IMMEDIATE")
         reading = asyncio.create_task(_read(hasty))
         with heard() as waits:
-            await asyncio.wait_for(waits.wait(), 10)
+            await asyncio.wait_for(waits.wait(), PATIENCE_SECONDS)
         other.execute("ROLLBACK")
     assert 1 == (await reading).attempts
     assert 1 == len(await services.evidence.load("5c0fe" * 6, 4))
@@ -150,7 +150,7 @@ async def test_a_store_that_stays_away_ends_the_attempt_in_time(
     await hasty.pin_rules(BUILTIN_RULES)
     with closing(sqlite3.connect(tmp_path / "triage.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             with pytest.raises(ApplicationError) as caught:
                 await _read(hasty, is_local=is_local, told=[1], tells=tells.append)
     assert ([] if is_local else [2]) == tells

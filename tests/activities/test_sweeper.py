@@ -36,6 +36,7 @@ from tests.activities.leftovers import (
     opened,
     operation_row,
 )
+from tests.clock import PATIENCE_SECONDS
 from tests.workflow.world import dev_server
 from triage.storage.audit_ledger import Difference
 from triage.storage.audit_verify import verify
@@ -364,7 +365,7 @@ async def test_passes_go_on_after_one_that_broke_off(left: Leftovers) -> None:
             raise StorageUnavailable("not now")
 
     sweeper = Counting(left.client, left.services)
-    async with sweeping(sweeper, period_seconds=0.001), asyncio.timeout(30):
+    async with sweeping(sweeper, period_seconds=0.001), asyncio.timeout(PATIENCE_SECONDS):
         await passes.get()
         await passes.get()
     seen = passes.qsize()

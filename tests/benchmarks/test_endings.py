@@ -22,6 +22,7 @@ from benchmarks.plan import Plan
 from benchmarks.results import Results
 from benchmarks.room import NoSpace, enough_room
 from tests.benchmarks.test_report import a_measurement, a_window
+from tests.clock import PATIENCE_SECONDS
 
 Ending = Callable[[], object]
 
@@ -115,7 +116,7 @@ def test_an_error_that_nobody_foresaw_shows_where_it_came_from(
 
 def test_a_thread_that_never_ends_keeps_no_benchmark() -> None:
     """The process leaves with its status, whatever the SDK's threads still try."""
-    done = subprocess.run([sys.executable, "-c", HUNG], timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", HUNG], timeout=PATIENCE_SECONDS, check=False)
     assert 2 == done.returncode
     source = Path(command.__file__ or "").read_text(encoding="utf-8")
     assert source.endswith('if __name__ == "__main__":\n    leave(main())\n')
@@ -193,7 +194,7 @@ async def test_a_disk_that_becomes_full_ends_the_measurement(
     """Whoever waits for a server that cannot write waits for ever, and is not left to it."""
     monkeypatch.setattr(room, "LEAST_BYTES", 10**18)
     with pytest.raises(NoSpace, match="no space left in"):
-        async with asyncio.timeout(20), enough_room(tmp_path):
+        async with asyncio.timeout(PATIENCE_SECONDS), enough_room(tmp_path):
             await asyncio.Event().wait()
 
 

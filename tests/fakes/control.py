@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.clock import PATIENCE_SECONDS
 from tests.fakes.commit_log import Action, Change, Entry
 from tests.fakes.faults import Fault
 from tests.fakes.http_client import Call, exchange
@@ -24,7 +25,6 @@ from tests.fakes.http_tracker import HttpTracker
 from triage.processes import ChildProcess
 
 PERSON: Final = "ann"
-_SECONDS: Final = 30.0
 _MAX_BYTES: Final = 64 * 1_048_576
 _ROOT: Final = Path(__file__).parents[2]
 
@@ -151,7 +151,7 @@ class TrackerControl:
         await self._ask("POST", "/changes", asdict(change))
 
     async def _ask(self, method: str, path: str, value: Any = None) -> Any:  # noqa: ANN401 - any JSON
-        deadline = asyncio.get_running_loop().time() + _SECONDS
+        deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
         answer = await exchange(
             Call(
                 method=method,
@@ -182,4 +182,4 @@ async def tracker_process(log: Path, port: int = 0) -> AsyncIterator[TrackerCont
         assert await child.wait_for_line('"control"'), child.last_lines()
         yield TrackerControl(**json.loads(child.last_lines(1)))
     finally:
-        await child.stop(_SECONDS)
+        await child.stop(PATIENCE_SECONDS)

@@ -17,6 +17,7 @@ import pytest
 from temporalio.service import RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
+from tests.clock import PATIENCE_SECONDS
 from tests.unit.test_search_attributes import client_of
 from tests.workflow.world import STARTUP
 from triage.connection import (
@@ -268,7 +269,9 @@ def test_short_programs_exit_cleanly(black_hole: str, monkeypatch: pytest.Monkey
     monkeypatch.setenv("TEMPORAL_ADDRESS", black_hole)
     command = [sys.executable, "-c", CONNECTS_TO_NOBODY]
     runs = [
-        subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
         for _ in range(4)
     ]
     assert [(run.returncode, run.stderr) for run in runs] == [(3, "")] * 4

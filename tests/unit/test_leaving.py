@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import PATIENCE_SECONDS
+
 STUCK = """
 import asyncio, sys
 from triage import leaving
@@ -50,7 +52,9 @@ def test_a_connection_that_does_not_close_keeps_no_program(
     """A driver whose close never comes back delays the end of a program by seconds only."""
     code = STUCK.format(module=module, run=run, body="pass")
     command = [sys.executable, "-c", code, f"sqlite:///{tmp_path}/triage.db"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert (0, "ready\nclosed\n") == (done.returncode, done.stdout), done.stderr
 
 
@@ -66,12 +70,16 @@ def test_a_connection_that_does_not_close_keeps_no_worker_from_sigterm(tmp_path:
         assert "ready\n" == program.stdout.readline()
         program.terminate()
         assert "closed\n" == program.stdout.read()
-        assert 143 == program.wait(60)
+        assert 143 == program.wait(PATIENCE_SECONDS)
 
 
 def test_a_program_whose_end_hangs_is_ended() -> None:
     """Where clean-up never comes to an end the process does, and says so."""
     done = subprocess.run(
-        [sys.executable, "-c", DEAF], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", DEAF],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert (70, "worker: did not end in 0.2 s: ends now\n") == (done.returncode, done.stderr)

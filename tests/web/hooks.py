@@ -17,6 +17,7 @@ from typing import Any, Final
 import httpx2
 from sqlalchemy import Table, select
 
+from tests.clock import PATIENCE_SECONDS
 from triage.settings import Settings
 from triage.storage.documents import Document, DocumentKind, DocumentStore
 from triage.storage.engine import Store
@@ -152,7 +153,7 @@ async def serving(settings: Settings, companions: Companions | None = None) -> A
             await task
         store = await Store.open(settings.database_url)
         try:
-            async with httpx2.AsyncClient(timeout=30) as client:
+            async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS) as client:
                 yield Hook(url, client, store)
         finally:
             waiting.cancel()

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from tests.clock import PATIENCE_SECONDS
 from tests.web.hooks import Hook, an_event
 
 
@@ -37,7 +38,7 @@ async def test_a_database_that_is_gone_is_503_until_it_is_back(hook: Hook) -> No
 
 async def _changed(hook: Hook) -> httpx2.Response:
     """Ask until the last answer is no longer remembered."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while (answer := await hook.get("/readyz")).status_code == 200:
         assert time.monotonic() < deadline
     return answer

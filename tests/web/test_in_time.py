@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.cli.conftest import NOWHERE
+from tests.clock import PATIENCE_SECONDS
 from tests.postgres_server import opened_server
 from tests.web.hooks import Hook, an_event, encoded, headers_for, hook_settings, serving
 from triage.storage.engine import Store
@@ -69,7 +70,7 @@ async def test_a_driver_that_waits_on_holds_up_no_answer(monkeypatch: pytest.Mon
             with suppress(asyncio.CancelledError):
                 await back.wait()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         with pytest.raises(StorageUnavailable):
             await in_time(stuck())
     back.set()

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.cli.conftest import NOWHERE
+from tests.clock import PATIENCE_SECONDS
 from tests.web.hooks import Hook, an_event, encoded, hook_settings, serving, signature
 from triage.web.app import MAX_BODY_BYTES, make_app
 from triage.web.flood import MAX_BUCKETS, Flood
@@ -82,7 +83,7 @@ async def test_strangers_fill_no_memory(light_hook: Hook, monkeypatch: pytest.Mo
     _, writer = await _connection(light_hook)
     writer.write(b"POST /webhooks/github HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx")
     await writer.drain()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while (await light_hook.post(body)).status_code == 202:
             pass
         writer.close()

@@ -21,6 +21,8 @@ from temporalio import workflow
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from tests.clock import PATIENCE_SECONDS
+from tests.ports import kept_port, kept_ports
 from tests.unit.test_processes import ended
 from triage import embedded
 from triage.connection import ensure_search_attributes
@@ -129,13 +131,15 @@ async def test_timers_and_new_runs_are_prompt() -> None:
 
 async def test_ui_on_given_ports() -> None:
     """Given ports are used, and the UI answers on its own."""
-    port, ui_port = free_port(), free_port()
-    async with EmbeddedServer(ServerOptions(port=port, ui_port=ui_port)) as server:
-        assert server.address == f"127.0.0.1:{port}"
-        assert server.ui_address == f"http://127.0.0.1:{ui_port}"
-        page = await asyncio.to_thread(urllib.request.urlopen, server.ui_address, timeout=20)
-        with page:
-            assert page.status == 200
+    with kept_ports(2) as [port, ui_port]:
+        async with EmbeddedServer(ServerOptions(port=port, ui_port=ui_port)) as server:
+            assert server.address == f"127.0.0.1:{port}"
+            assert server.ui_address == f"http://127.0.0.1:{ui_port}"
+            page = await asyncio.to_thread(
+                urllib.request.urlopen, server.ui_address, timeout=PATIENCE_SECONDS
+            )
+            with page:
+                assert page.status == 200
 
 
 @pytest.mark.parametrize("which", ["port", "ui_port"])
@@ -164,8 +168,9 @@ async def test_another_server_is_not_taken_for_ours(monkeypatch: pytest.MonkeyPa
 async def test_free_port_that_was_taken_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """A free port that someone takes before the server does is replaced by another."""
     with socket.create_server(("127.0.0.1", 0)) as other:
-        ports = iter([other.getsockname()[1], free_port()])
-        monkeypatch.setattr(embedded, "free_port", lambda: next(ports))
+        free = embedded.free_port
+        ports = iter([other.getsockname()[1]])
+        monkeypatch.setattr(embedded, "free_port", lambda: next(ports, None) or free())
         async with EmbeddedServer() as server:
             assert (await server.client.count_workflows()).count == 0
 
@@ -231,9 +236,10 @@ async def test_worker_of_another_folder_is_not_run(tmp_path: Path, settings: Set
 
 async def test_worker_that_cannot_start(settings: Settings) -> None:
     """A worker that ends at once is an error with its last words."""
-    nobody = f"127.0.0.1:{free_port()}"
-    with pytest.raises(EmbeddedError, match=f"no Temporal server at {nobody}"):
-        await WorkerProcess(settings, {"TEMPORAL_ADDRESS": nobody}).__aenter__()
+    with kept_port() as port:
+        nobody = f"127.0.0.1:{port}"
+        with pytest.raises(EmbeddedError, match=f"no Temporal server at {nobody}"):
+            await WorkerProcess(settings, {"TEMPORAL_ADDRESS": nobody}).__aenter__()
 
 
 def test_nothing_outlives_a_killed_parent(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import QueuePool, text
 
+from tests.clock import PATIENCE_SECONDS
 from triage.storage.direct import CONNECTIONS, DirectEngine
 from triage.storage.engine import Store
 from triage.storage.errors import StorageUnavailable
@@ -52,7 +53,7 @@ async def test_readers_beyond_the_connections_get_their_turn(store: Store) -> No
     tasks = [asyncio.create_task(read(position)) for position in range(2 * CONNECTIONS)]
     await asyncio.sleep(0)
     enough.set()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert [7] * len(tasks) == await asyncio.gather(*tasks)
 
 
@@ -106,9 +107,9 @@ async def test_threads_that_others_wait_in_hold_up_nothing(store: Store) -> None
     loop = asyncio.get_running_loop()
     hung = [loop.run_in_executor(None, over.wait) for _ in range(64)]
     # A wait for a thread cannot be cancelled, so a failing test would never end.
-    at_last = loop.call_later(60, over.set)
+    at_last = loop.call_later(2 * PATIENCE_SECONDS, over.set)
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await _write(store, "ours")
             assert ["ours"] == await _names(store)
     finally:
