@@ -43,6 +43,7 @@ from triage.contracts.state import PendingView
 ASK_SECONDS: Final = 5.0
 THINKING_SECONDS: Final = 1.5
 JUNK: Final = 12
+LOOKS: Final = 60
 GUESSED: Final = "op-6"
 GUESSED_VERSION: Final = 6
 GUESS: Final[JsonValue] = {
@@ -216,8 +217,9 @@ class People:
                 await self._handle.terminate("soak")
             case Act.CANCEL:
                 await self._handle.cancel()
-            case Act.EDIT_REQUEST:
-                await self._edit_request()
+            case Act.EDIT_REQUEST | Act.STARE:
+                looks = 2 if act is Act.STARE else 0
+                await asyncio.gather(*(self._stare() for _ in range(looks)), self._change(looks))
             case Act.JUNK:
                 for number in range(JUNK):
                     await self._signal(("approve", "edit", "nonsense")[number % 3], {"n": number})
@@ -228,6 +230,18 @@ class People:
                 await self._signal(SIGNAL_REJECT, GUESS)
             case _:
                 await self._touch(act)
+
+    async def _stare(self) -> None:
+        """Look without pause: also while the run is busy inside a workflow task."""
+        for _ in range(LOOKS):
+            await self._pending()
+
+    async def _change(self, times: int) -> None:
+        """Edit the request once, and so often again at any time."""
+        await self._edit_request()
+        for _ in range(times):
+            await asyncio.sleep(self._random.uniform(0, 0.25))
+            await self._edit_request()
 
     async def _edit_request(self) -> None:
         self._edits += 1

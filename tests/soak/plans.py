@@ -45,6 +45,7 @@ class Act(StrEnum):
     TERMINATE = "run terminated"
     CANCEL = "run cancelled"
     EDIT_REQUEST = "request edited"
+    STARE = "request edited while it is looked at"
     EDIT_ISSUE = "issue edited"
     LOCK = "issue locked"
     DELETE = "issue deleted"
@@ -161,6 +162,7 @@ _ACTS: Final = {
     Act.TERMINATE: 6,
     Act.CANCEL: 4,
     Act.EDIT_REQUEST: 4,
+    Act.STARE: 3,
     Act.EDIT_ISSUE: 3,
     Act.LOCK: 1,
     Act.DELETE: 1,
