@@ -33,6 +33,7 @@ from activities.services import Services
 from activities.sweeper import Sweeper, sweeping
 from triage import allocator, connection, extensions, logs
 from triage.contracts.names import writes_queue
+from triage.kept_runs import HEADROOM, KeptRuns
 from triage.leaving import end_within
 from triage.models.factory import preload
 from triage.models.llm_setup import LlmSetup
@@ -116,16 +117,19 @@ def build_workers(client: Client, settings: Settings, services: Services) -> lis
     workers = []
     if Role.DECIDE in settings.roles:
         sticky = timedelta(seconds=settings.sticky_timeout_seconds)
+        kept = KeptRuns(settings.cached_runs)
         workers.append(
-            Worker(
-                client,
-                task_queue=settings.task_queue,
-                workflows=WORKFLOWS,
-                workflow_runner=sandboxed() if settings.workflow_sandbox else bare(),
-                activities=decide_activities(services),
-                sticky_queue_schedule_to_start_timeout=sticky,
-                max_cached_workflows=settings.cached_runs,
-                **common,
+            kept.attach(
+                Worker(
+                    client,
+                    task_queue=settings.task_queue,
+                    workflows=WORKFLOWS,
+                    workflow_runner=sandboxed(kept) if settings.workflow_sandbox else bare(kept),
+                    activities=decide_activities(services),
+                    sticky_queue_schedule_to_start_timeout=sticky,
+                    max_cached_workflows=settings.cached_runs + HEADROOM,
+                    **common,
+                )
             )
         )
     if Role.WRITE in settings.roles:

@@ -16,6 +16,7 @@ when the workflow task is over, which is as soon as the run has nothing local un
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from temporalio.bridge.proto.workflow_activation import WorkflowActivation
@@ -27,6 +28,7 @@ from temporalio.worker import (
 )
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
+from triage.kept_runs import KeptRuns
 from triage.patient_queries import ASK_AGAIN
 
 _ON_ITS_OWN: Final = "legacy_query"
@@ -34,27 +36,39 @@ _ON_ITS_OWN: Final = "legacy_query"
 _ASKS: Final = frozenset({"query_workflow", "remove_from_cache"})
 
 
+@dataclass(frozen=True)
 class GuardedRunner(SandboxedWorkflowRunner):
-    """The SDK's sandbox, for runs that no early query spoils."""
+    """The SDK's sandbox, for runs that no early query spoils.
+
+    Attributes:
+        kept: what is told of them; None if nobody wants to know.
+    """
+
+    kept: KeptRuns | None = None
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """Return a run that refuses what it is handed before its time."""
-        return _Guarded(super().create_instance(det))
+        return _Guarded(super().create_instance(det), self.kept)
 
 
 class BareRunner(UnsandboxedWorkflowRunner):
     """No sandbox, for runs that no early query spoils."""
 
+    def __init__(self, kept: KeptRuns | None = None) -> None:
+        """Tell `kept` of them, if anybody."""
+        self._kept = kept
+
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         """Return a run that refuses what it is handed before its time."""
-        return _Guarded(super().create_instance(det))
+        return _Guarded(super().create_instance(det), self._kept)
 
 
 class _Guarded(WorkflowInstance):
     """One run; the SDK asks nothing of it at the same time."""
 
-    def __init__(self, run: WorkflowInstance) -> None:
+    def __init__(self, run: WorkflowInstance, kept: KeptRuns | None = None) -> None:
         self._run = run
+        self._kept = kept
         self._replayed_at: int | None = None
         self._under_way: set[int] = set()
 
@@ -68,7 +82,15 @@ class _Guarded(WorkflowInstance):
             self._replayed_at = act.timestamp.ToNanoseconds() if act.is_replaying else None
         completion = self._run.activate(act)
         self._follow_local_activities(act, completion)
+        if self._kept is not None:
+            self._tell(self._kept, act)
         return completion
+
+    def _tell(self, kept: KeptRuns, act: WorkflowActivation) -> None:
+        if any(job.HasField("remove_from_cache") for job in act.jobs):
+            kept.gone(act.run_id)
+        else:
+            kept.used(act.run_id, is_busy=bool(self._under_way))
 
     def _follow_local_activities(
         self, act: WorkflowActivation, completion: WorkflowActivationCompletion

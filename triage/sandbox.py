@@ -14,18 +14,18 @@ from typing import Final
 from temporalio.worker.workflow_sandbox import SandboxRestrictions
 
 from triage.early_queries import BareRunner, GuardedRunner
+from triage.kept_runs import KeptRuns
 
 LOADED_ONCE: Final = ("triage", "workflows")
 """Packages that hold no state: `tests/unit/test_sandbox.py` keeps them so."""
 
 
-def sandboxed() -> GuardedRunner:
+def sandboxed(kept: KeptRuns | None = None) -> GuardedRunner:
     """Return what runs our workflows in the sandbox, and what replays them."""
-    return GuardedRunner(
-        restrictions=SandboxRestrictions.default.with_passthrough_modules(*LOADED_ONCE)
-    )
+    passed = SandboxRestrictions.default.with_passthrough_modules(*LOADED_ONCE)
+    return GuardedRunner(restrictions=passed, kept=kept)
 
 
-def bare() -> BareRunner:
+def bare(kept: KeptRuns | None = None) -> BareRunner:
     """Return what runs our workflows without it."""
-    return BareRunner()
+    return BareRunner(kept)

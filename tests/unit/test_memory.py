@@ -12,6 +12,7 @@ from unittest import mock
 from temporalio.client import Client
 
 import worker
+from triage.kept_runs import HEADROOM
 from triage.settings import Role, Settings
 from triage.storage.migrate import upgrade
 
@@ -72,7 +73,10 @@ def test_a_worker_keeps_as_many_runs_as_it_is_told() -> None:
         mock.patch.object(worker, "decide_activities"),
     ):
         worker.build_workers(mock.create_autospec(Client), settings, mock.Mock())
-    assert [70] == [call.kwargs["max_cached_workflows"] for call in made.call_args_list]
+    # The SDK's own cache is never to be full: see `triage.kept_runs`.
+    places = [call.kwargs["max_cached_workflows"] for call in made.call_args_list]
+    assert [70 + HEADROOM] == places
+    assert [70] == [call.kwargs["workflow_runner"].kept.limit for call in made.call_args_list]
 
 
 def test_no_pattern_counts_characters_of_all_scripts() -> None:
