@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from temporalio import activity
@@ -32,13 +33,16 @@ from temporalio.worker import (
 
 from triage.contracts.base import Contract
 from triage.contracts.failures import FailureClass
-from triage.contracts.payloads import RunContext
+from triage.contracts.payloads import Preview, RunContext
 from triage.faults import Point, reach
 from triage.storage.errors import StorageError
 
 LOCAL_SECONDS: Final = 10.0
 """For one attempt of a local activity, which holds up a workflow task."""
 
+
+UNNOTICED: Final = timedelta(seconds=2)
+"""By so much a worker's clock may be ahead of the server's; more costs each wait a timer."""
 
 _LIMIT: Final[ContextVar[asyncio.Timeout | None]] = ContextVar("limit", default=None)
 
@@ -106,4 +110,16 @@ def _timed(arguments: Sequence[Any], result: Any, began: float) -> Any:  # noqa:
     # The server set both or the worker both, so clocks that differ make no difference.
     before = max(0.0, (info.started_time - info.scheduled_time).total_seconds())
     took_ms = round(1_000 * (before + time.monotonic() - began))
-    return result.model_copy(update={"took_ms": took_ms})
+    done = result.model_copy(update={"took_ms": took_ms})
+    return done.model_copy(update={"late": True}) if _is_late(done) else done
+
+
+def _is_late(shown: Contract) -> bool:
+    """Whether more has passed since a preview was asked for than it took.
+
+    So it is after a pause that was a timer, or where another worker began it anew.
+    """
+    if not isinstance(shown, Preview) or shown.at is None:
+        return False
+    since = datetime.now(UTC) - datetime.fromisoformat(shown.at)
+    return since > timedelta(milliseconds=shown.took_ms or 0) + UNNOTICED

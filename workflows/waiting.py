@@ -68,14 +68,18 @@ def may_carry() -> bool:
     return not info.cron_schedule and info.retry_policy is None
 
 
-def _recorded(shown: Preview) -> datetime | None:
+async def _recorded(shown: Preview) -> datetime | None:
     """Return when an operation was shown, by the history: a replay's clock may tell another time.
 
     The SDK (temporalio 1.35.0) gives the time at which a local activity ended, or of the workflow
-    task in which its result was looked at: a query that came meanwhile makes these two.
+    task in which its result was looked at: a query that came meanwhile makes these two. That of the
+    task which follows a timer is the same in every replay.
     """
     if shown.at is None or shown.took_ms is None:
         return None
+    if shown.late:
+        await workflow.sleep(_SHORTEST)
+        return workflow.now()
     return datetime.fromisoformat(shown.at) + timedelta(milliseconds=shown.took_ms)
 
 
@@ -115,9 +119,9 @@ class WaitingRoom:
         self._deadlines: list[Deadline] = []
         self.waited = timedelta()
 
-    def ask(self, intent: Intent, operation: Operation, shown: Preview) -> Wait:
+    async def ask(self, intent: Intent, operation: Operation, shown: Preview) -> Wait:
         """Show an operation, and say to whoever looks for it that a person is waited for."""
-        recorded = _recorded(shown)
+        recorded = await _recorded(shown)
         began = recorded or workflow.now()
         view = self._view(intent, operation, shown, began)
         wait = Wait(

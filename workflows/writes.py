@@ -206,7 +206,7 @@ class Writer:
             return problem
         pinned = operation.model_copy(update={"label_ids": shown.label_ids})
         asked = pinned if shown.label_ids else operation
-        self.room.ask(intent, asked, shown)
+        await self.room.ask(intent, asked, shown)
         return asked
 
     def _unshowable(

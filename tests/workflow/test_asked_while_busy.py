@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from temporalio import activity
 from temporalio.service import RPCError
 
 import worker
+from activities.labels import PreviewActivities
 from activities.run_context import RunContextActivities
 from tests.workflow.decisions import a_request, final, label, lookup
 from tests.workflow.runs import Run, outcome
 from tests.workflow.world import World, altered_world
-from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT
-from triage.contracts.payloads import PinRequest, RunContext
+from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT, ACTIVITY_PREVIEW_OPERATION
+from triage.contracts.payloads import PinRequest, Preview, PreviewRequest, RunContext
 from triage.contracts.response import Status
 from triage.replay import replay_failure
 
@@ -99,6 +100,29 @@ async def test_a_replay_shows_the_times_that_people_were_shown(world: World) -> 
         assert timedelta(hours=1) == ends - began
         await run.review("reject")
         await run.response()
+
+
+async def test_a_wait_begins_when_a_person_can_see_it(world: World) -> None:
+    """What a preview was late by is not taken off the time that people have."""
+    tried: list[datetime] = []
+    real = PreviewActivities(world.services)
+
+    @activity.defn(name=ACTIVITY_PREVIEW_OPERATION)
+    async def broken_preview(request: PreviewRequest) -> Preview:
+        tried.append(datetime.now(UTC))
+        if len(tried) <= TIMES_UNTIL_A_TIMER:
+            raise RuntimeError
+        return await real.preview(request)
+
+    async with altered_world(world, preview=broken_preview) as broken:
+        run = await broken.start(*SCRIPT, mode="approve", approval_window_seconds=3_600)
+        shown = await run.waiting_at(6)
+    assert tried[-1] <= datetime.fromisoformat(shown.proposed_at)
+    async with altered_world(world, queue=broken.queue):
+        assert shown == await run.waiting()
+        await run.review("reject")
+        await run.response()
+    assert await _replays(run) is None
 
 
 @pytest.mark.long

@@ -182,10 +182,12 @@ async def opened_world(client: Client, services: Services, home: Path) -> AsyncI
         yield World(client=client, services=services, queue=TASK_QUEUE)
 
 
-def _other_activities(services: Services) -> Sequence[Callable[..., Any]]:
+def _other_activities(
+    services: Services, preview: Callable[..., Any] | None
+) -> Sequence[Callable[..., Any]]:
     incidents = IncidentActivities(services)
     return [
-        PreviewActivities(services).preview,
+        preview or PreviewActivities(services).preview,
         ApprovalActivities(services.store, services.keyring).verify,
         incidents.open,
         incidents.choose,
@@ -202,6 +204,7 @@ async def altered_world(
     handlers: Mapping[str, ReadHandler] = READ_HANDLERS,
     pin: Callable[..., Any] | None = None,
     decide: Callable[..., Any] | None = None,
+    preview: Callable[..., Any] | None = None,
     queue: str = "",
 ) -> AsyncIterator[World]:
     """Run a worker beside `world`, on a queue of its own, with some parts replaced.
@@ -213,6 +216,7 @@ async def altered_world(
         handlers: what the read tools do.
         pin: the activity that begins a run.
         decide: the activity that asks the model.
+        preview: the activity that looks at what a write would change.
         queue: the queue of an earlier worker that this one takes over from.
     """
     services = services or world.services
@@ -220,7 +224,7 @@ async def altered_world(
         pin or RunContextActivities(services).pin,
         decide or DecideActivities(services).decide,
         *read_activities(read_services or services, handlers),
-        *_other_activities(services),
+        *_other_activities(services, preview),
     ]
     queue = queue or f"queue-{uuid.uuid4().hex}"
     guards = [FailureGuard()]

@@ -337,7 +337,7 @@ class Preview(Sparse):
     everything else is then empty. `removed` are labels that a person took off the issue, `too_many`
     says that it would have more of them than it may, and `label_ids` are the ids of those that
     would be added. `at` is the request's and `took_ms` what came after it: the wait for a person
-    begins then, in every replay, too.
+    begins then, in every replay, too. `late` says that it has got later than that.
     """
 
     labels_before: tuple[str, ...] = ()
@@ -350,6 +350,7 @@ class Preview(Sparse):
     label_ids: dict[str, str] | None = None
     at: str | None = None
     took_ms: int | None = None
+    late: bool | None = None
 
 
 class Approval(Contract):

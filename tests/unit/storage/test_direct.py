@@ -280,10 +280,10 @@ def _read_without_a_log(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+async def refused(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Is set when an opening has met somebody else in the file for the second time."""
     event, errors = asyncio.Event(), list[sqlite3.Error]()
-    loop = asyncio.get_event_loop()
+    loop = asyncio.get_running_loop()
 
     def switch(connection: sqlite3.Connection) -> None:
         try:
