@@ -44,8 +44,8 @@ MEANING: Final[Mapping[FindingCode | Difference, str]] = {
     Difference.UNREADABLE: "the ledger's row cannot be read, nor compared",
 }
 NOT_HELD: Final = (
-    "times, leases, when and by what an approval was used, and the login of who was vouched for are"
-    " not compared"
+    "times other than an approval's end, leases, when and by what an approval was used, and the"
+    " login of who was vouched for are not compared"
 )
 UNSEEN: Final = "without --head nobody can see whether the end of the trail was cut off"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -131,9 +132,8 @@ class LedgerTrail:
 
     def _compare_approval(self, row: _Row) -> list[LedgerFinding]:
         entry, details = self._approvals.pop((row["operation_key"], row["version"]), (row, {}))
-        if all(row[name] == details.get(name) for name in _APPROVED):
-            return []
-        return [_approval_finding(entry)]
+        is_same = all(row[name] == details.get(name) for name in _APPROVED)
+        return [] if is_same and _holds(row, details) else [_approval_finding(entry)]
 
     def _compare(self, row: _Row) -> list[LedgerFinding]:
         key = row["operation_key"] if isinstance(row["operation_key"], str) else ""
@@ -145,6 +145,22 @@ class LedgerTrail:
             LedgerFinding(tenant_key=tenant_key, seq=seq, code=code, operation_key=key)
             for code in codes
         ]
+
+
+def _holds(row: _Row, details: Mapping[str, Any]) -> bool:
+    """Whether an approval ends when its entry says, and is of its token, with its note."""
+    # Older entries do not say all of it, and what they do not say is not compared.
+    same = all(row[name] == details.get(name, row[name]) for name in ("token_id", "note_digest"))
+    ends = row["expires_at"]
+    return same and ends == _instant(details.get("expires_at", ends))
+
+
+def _instant(told: object) -> object:
+    """Return the time that an entry tells, or what else it says."""
+    try:
+        return datetime.fromisoformat(told) if isinstance(told, str) else told
+    except ValueError:
+        return told
 
 
 def _approval_finding(found: _Row) -> LedgerFinding:

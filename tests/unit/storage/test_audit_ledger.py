@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from sqlalchemy import text
 
-from tests.unit.storage.samples import RECEIPT, claim, dispatched, operation
+from tests.unit.storage.samples import RECEIPT, approval, claim, dispatched, operation
 from triage.contracts.canonical import digest_of
+from triage.storage.approvals import ApprovalRow, Approvals
 from triage.storage.audit import AuditEntry, append
 from triage.storage.audit_ledger import Difference, LedgerFinding
 from triage.storage.audit_verify import verify
@@ -116,6 +117,48 @@ async def test_an_approval_is_held_against_the_trail(store: Store, statement: st
     async with store.write() as connection:
         await connection.execute(text(statement))
     assert {Difference.APPROVAL} == {finding.code for finding in await verify(store)}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "expires_at = '2099-01-01 00:00:00.000000'",
+        "expires_at = NULL",
+        "expires_at = 'zz'",
+        "token_id = 'sha256:0'",
+        "token_id = NULL",
+        "note_digest = 'sha256:0'",
+        "note_digest = NULL",
+    ],
+)
+@ON_SQLITE
+async def test_when_an_approval_ends_and_whose_it_is_is_held_against_the_trail(
+    store: Store, edit: str
+) -> None:
+    """One that was made to last, or was given another token or note by hand, is found."""
+    decision = _signed()
+    await Approvals(store).record(decision, "default", key_id="key")
+    assert [] == await verify(store)
+    async with store.write() as connection:
+        await connection.execute(text(f"UPDATE approvals SET {edit}"))  # noqa: S608 - ours
+    key = decision.operation_key
+    assert [(Difference.APPROVAL, 1, key)] == [
+        (found.code, found.seq, found.operation_key)
+        for found in await verify(store)
+        if isinstance(found, LedgerFinding)
+    ]
+
+
+def _signed() -> ApprovalRow:
+    """An approval with an end, a token and a note."""
+    ends = datetime(2030, 1, 1, 2, 3, 4, 5, timezone(timedelta(hours=2)))
+    return approval(operation(), expires_at=ends, token_id="sha256:1", note_digest="sha256:2")
+
+
+async def test_an_approval_that_ends_is_as_its_entry_says(store: Store) -> None:
+    """Its end is an instant: in which zone it was told is no difference, on neither database."""
+    await Approvals(store).record(_signed(), "default", key_id="key")
+    assert [] == await verify(store)
 
 
 @ON_SQLITE
