@@ -131,7 +131,9 @@ def test_no_file_is_written_over_by_a_slip(typed: Typed) -> None:
     """Neither the issues that are learned from nor what was just learned; a device takes both."""
     issues_, again = (typed.home / "issues.jsonl").read_bytes(), typed.home / "again"
     again.symlink_to("issues.jsonl")
-    for more in (["--output", "again"], ["--output", "w.json", "--report", "./w.json"]):
+    (typed.home / "hard").hardlink_to(typed.home / "issues.jsonl")
+    own = ["--output", "w.json", "--report", "./w.json"]
+    for more in (["--output", "again"], ["--output", "hard"], own):
         answer = typed("learn", "issues.jsonl", *more)
         assert (2, True) == (answer.status, "already\nhint: name another file" in answer.err)
     assert issues_ == (typed.home / "issues.jsonl").read_bytes()

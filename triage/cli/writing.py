@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from triage.cli.errors import InputError
+from triage.cli.inputs import STDIN
 
 
 def check_places(written: Iterable[Path | None], read: Iterable[Path | None]) -> None:
@@ -17,13 +18,14 @@ def check_places(written: Iterable[Path | None], read: Iterable[Path | None]) ->
 
     Args:
         written: the files; None is none.
-        read: what the command reads, and must not write over.
+        read: what the command reads, and must not write over, whatever its name is there: by a
+            link, a hard link or standard input, too.
 
     Raises:
         InputError: a file's folder is not there, it is a folder itself or another file of these, or
             it cannot be opened, as on a disk that is read only.
     """
-    taken = {os.path.realpath(path) for path in read if path is not None}
+    taken = {_identity(path) for path in read if path is not None}
     for path in written:
         if path is None:
             continue
@@ -32,10 +34,12 @@ def check_places(written: Iterable[Path | None], read: Iterable[Path | None]) ->
         if os.path.isdir(path):  # noqa: PTH112 - likewise
             raise _refused(path, "it is a folder", "name a file in it")
         place = os.path.realpath(path)
-        if place in taken and not _is_device(place):
+        # A file that is not there yet has its name only.
+        names = {place, _identity(path, can_be_stdin=False)}
+        if taken & names and not _is_device(place):
             raise _refused(path, "this command reads or writes it already", "name another file")
         _try(path, place)
-        taken.add(place)
+        taken |= names
 
 
 def write(path: Path, data: bytes) -> None:
@@ -62,6 +66,15 @@ def _try(path: Path, place: str) -> None:
             os.unlink(place)  # noqa: PTH108 - likewise
     except (OSError, ValueError) as error:
         raise _refused(path, getattr(error, "strerror", None) or "no such path") from None
+
+
+def _identity(path: Path, *, can_be_stdin: bool = True) -> tuple[int, int] | str:
+    """Return what all names of a file have in common, or the name of one that is not there."""
+    try:
+        found = os.fstat(0) if can_be_stdin and path == STDIN else os.stat(path)  # noqa: PTH116 - likewise
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
 
 
 def _is_device(place: str) -> bool:
