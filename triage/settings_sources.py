@@ -144,8 +144,7 @@ def _table(file: Path) -> dict[str, object]:
     try:
         return toml_table(_read(file, file.name))
     except TomlError as error:
-        where = f" at {error.place}" if error.place else ""
-        raise SettingsError(f"{file.name}: is not TOML{where}; correct it there") from None
+        raise SettingsError(f"{file.name}: {error.told()}; correct it there") from None
 
 
 def _read(file: Path, where: str) -> str:

@@ -125,7 +125,10 @@ def test_rule_tables_are_left_alone(place: Path) -> None:
         ),
         (
             f"model = {SECRET}",
-            "triage.toml: is not TOML at line 1, column 9; correct it there",
+            (
+                "triage.toml: is not TOML at line 1, column 9"
+                " (a value is missing, or is text without quotes); correct it there"
+            ),
         ),
         (
             "lease_seconds = true",
@@ -136,14 +139,20 @@ def test_rule_tables_are_left_alone(place: Path) -> None:
         ),
         (
             f"lease_seconds = {'9' * 5_000}",
-            "triage.toml: is not TOML at line 1; correct it there",
+            "triage.toml: is not TOML at line 1 (a number has too many digits); correct it there",
         ),
         (
             f"lease_seconds = 0x{'f' * 5_000}",
             "triage.toml: lease_seconds: is too large a number; correct it",
         ),
-        (f"a{'.a' * 5_000} = 1", "triage.toml: is not TOML at line 1; correct it there"),
-        (f"model = {'[' * 5_000}", "triage.toml: is not TOML; correct it there"),
+        (
+            f"a{'.a' * 5_000} = 1",
+            "triage.toml: is not TOML at line 1 (a key has more than 64 parts); correct it there",
+        ),
+        (
+            f"model = {'[' * 5_000}",
+            "triage.toml: is not TOML (it is nested too deep); correct it there",
+        ),
         ("#" * 1_048_577, "triage.toml: names a file of more than 1048576 bytes"),
         (
             'policy = "gone.toml"',

@@ -83,8 +83,7 @@ def read_thresholds(path: Path) -> tuple[Threshold, ...]:
         why = error.strerror or "unknown error"
         raise FixtureError(f"{shown(path)}: cannot be read ({why})") from None
     except TomlError as error:
-        where = f" at {error.place}" if error.place else ""
-        raise FixtureError(f"{shown(path)}: is not TOML{where}; correct it there") from None
+        raise FixtureError(f"{shown(path)}: {error.told()}; correct it there") from None
     except UnicodeDecodeError:
         raise FixtureError(f"{shown(path)}: is not UTF-8 text; save it as UTF-8") from None
     try:

@@ -144,8 +144,8 @@ def _table(text: str) -> dict[str, Any]:
     try:
         table = toml_table(text)
     except TomlError as error:
-        where = "" if error.line or not error.place else f" at {error.place}"
-        finding = RuleFinding(error.line, "the file", f"is not TOML{where}", "correct it")
+        told = error.told(with_line=False)
+        finding = RuleFinding(error.line, "the file", told, "correct it")
         raise RulesFileError(finding) from None
     return {name: value for name, value in table.items() if _is_rules(name, value)}
 

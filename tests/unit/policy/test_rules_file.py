@@ -162,8 +162,14 @@ def test_a_label_of_unknown_effect_counts_as_control() -> None:
 
 
 MISTAKES = {
-    "cut off": ("a = [", ["the file: is not TOML at end of document; correct it"]),
-    "not TOML": ('[policy\nname = "x"\n', ["line 1: the file: is not TOML; correct it"]),
+    "cut off": (
+        "a = [",
+        ["the file: is not TOML at end of document (a value is missing, or is text without"],
+    ),
+    "not TOML": (
+        '[policy\nname = "x"\n',
+        ["line 1: the file: is not TOML (there is no ']' at the end of a table's name); correct"],
+    ),
     "a table": ("\n[lables]\nbug = 1\n", ["line 2: lables: is not known; known are approvals"]),
     "a key": ('[policy]\nmod = "shadow"\n', ["line 2: policy.mod: is not known; known are evid"]),
     "a mode": ('[policy]\nmode = "yolo"\n', ["line 2: policy.mode: must be shadow, suggest or"]),
@@ -240,16 +246,19 @@ MISTAKES = {
     ),
     "5,000 digits": (
         f"[budget]\ntokens = {'9' * 5_000}\n",
-        ["line 2: the file: is not TOML; correct it"],
+        ["line 2: the file: is not TOML (a number has too many digits); correct it"],
     ),
     "a number beyond writing": (
         f"[budget]\ntokens = 0x{'f' * 5_000}\n",
         ["line 2: budget.tokens: must be a whole number"],
     ),
-    "5,000 parts": (f"\na{'.a' * 5_000} = 1\n", ["line 2: the file: is not TOML; correct it"]),
+    "5,000 parts": (
+        f"\na{'.a' * 5_000} = 1\n",
+        ["line 2: the file: is not TOML (a key has more than 64 parts); correct it"],
+    ),
     "deep arrays": (
         f"[policy]\nname = {'[' * 5_000}{']' * 5_000}\n",
-        ["the file: is not TOML; correct it"],
+        ["the file: is not TOML (it is nested too deep); correct it"],
     ),
     "deep tables": (
         f"x = {(('{' + 'a.' * 62 + 'a = ') * 60)}1{'}' * 60}\n",
