@@ -84,13 +84,13 @@ def checked(result: object) -> DecideResult:
     if not isinstance(result, DecideResult):
         return invalid("the model adapter did not answer as one")
     try:
-        size = len(canonical_json(clean(result.decision, "the answer")))
+        # First: to look for secrets takes far longer, and of what is refused nothing is told.
+        if len(canonical_json(clean(result.decision, "the answer"))) > MAX_DECISION_BYTES:
+            return invalid(f"the answer is larger than {MAX_DECISION_BYTES} bytes")
         kept = _kept(result)
         kept.model_dump_json()
     except Exception:  # noqa: BLE001 - a result that was not validated may hold anything
         return invalid("the answer cannot be written as JSON")
-    if size > MAX_DECISION_BYTES:
-        return invalid(f"the answer is larger than {MAX_DECISION_BYTES} bytes")
     return kept
 
 

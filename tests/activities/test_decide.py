@@ -223,6 +223,17 @@ async def test_an_answer_of_the_largest_size_is_carried(asking: Asking) -> None:
     assert DecideOutcome.DECISION is (await asking.ask(_deciding(text))).outcome
 
 
+async def test_what_is_too_large_is_not_looked_through(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look for secrets takes seconds for some megabytes, in which a worker does nothing else."""
+    looked: list[JsonValue] = []
+    monkeypatch.setattr("activities.model_answers.without_secrets", looked.append)
+    found = await asking.ask(_deciding({"reason": "x" * 5_000_000}))
+    assert (DecideOutcome.INVALID, []) == (found.outcome, looked)
+    assert f"the answer is larger than {MAX_DECISION_BYTES} bytes" == found.detail
+
+
 async def test_a_cancelled_call_is_cancelled(asking: Asking) -> None:
     """A worker that stops does not take its own cancellation for an answer."""
     task = asyncio.create_task(asking.ask(_hangs))
