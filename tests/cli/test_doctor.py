@@ -2,13 +2,14 @@
 
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Stack, Triage
 from tests.cli.in_process import Typed
-from triage.cli import database_check, secrets_check
+from triage.cli import database_check, secrets_check, temporal_check
 from triage.cli.database_check import newest_revision
 from triage.cli.findings import Level
 from triage.settings import Settings
@@ -23,7 +24,9 @@ def test_everything_is_well(stack: Stack) -> None:
     """With a server, a worker and a database each row is ok and the status 0."""
     answer = stack.triage("doctor", "--format", "json")
     rows = _rows(answer.json())
+    seen = [row["detail"] for row in answer.json() if row["check"] == "workers"]
     assert 0 == answer.status, answer.out
+    assert [True, True] == ["on the queue" in one and " s ago; " in one for one in seen]
     assert {"ok"} == set(rows.values())
     assert {
         "python",
@@ -113,6 +116,24 @@ def test_nobody_polls(stack: Stack) -> None:
     answer = stack.triage("doctor", env={"TRIAGE_TASK_QUEUE": "nobody"})
     assert 0 == answer.status
     assert 2 == answer.out.count("warn  workers")
+
+
+SEEN = {
+    "one": ([12.4], Level.OK, "1 on the queue q, seen 12 s ago; a killed one is missed after a"),
+    "two": ([3, 61], Level.OK, "2 on the queue q, seen 3 s to 61 s ago; a killed one is missed"),
+    "one that is late": ([2, 80], Level.OK, "1 on the queue q, seen 2 s ago; "),
+    "late": ([80, 85], Level.WARN, "none on the queue q for 80 s, and a worker asks every minute"),
+    "nobody": ([], Level.WARN, "none on the queue q"),
+}
+
+
+@pytest.mark.parametrize(("seconds", "level", "told"), SEEN.values(), ids=SEEN)
+def test_workers_are_told_by_when_they_were_seen(
+    seconds: list[float], level: Level, told: str
+) -> None:
+    """The server does not notice a worker's death: whoever asked last within a minute may live."""
+    found = temporal_check.judged("q", [timedelta(seconds=one) for one in seconds])
+    assert (level, told) == (found.level, found.detail[: len(told)])
 
 
 def test_settings_are_told_one_by_one(triage: Triage) -> None:

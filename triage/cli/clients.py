@@ -39,6 +39,9 @@ RPC_TIMEOUT: Final = timedelta(seconds=5)
 QUERY_TIMEOUT: Final = timedelta(seconds=6)
 NO_WORKER_HINT: Final = "start one with 'triage up' or 'python -m worker', then ask again"
 
+LONG_POLL: Final = timedelta(seconds=60)
+"""How long the server lets a worker wait for work before the worker asks again."""
+
 _STALE_POLLER: Final = timedelta(seconds=90)
 _NO_ANSWER: Final = frozenset(
     {
@@ -159,10 +162,11 @@ def failed_attempts(description: WorkflowExecutionDescription) -> int:
     return max(attempt - 1, 0)
 
 
-async def live_pollers(client: Client, queue: str, kind: TaskQueueType.ValueType) -> int:
-    """Count the workers that polled `queue` lately.
+async def poller_ages(client: Client, queue: str, kind: TaskQueueType.ValueType) -> list[timedelta]:
+    """Return how long ago each worker asked `queue` for work, the latest first.
 
-    A worker that was killed still counts for up to 90 seconds.
+    An idle one asks every `LONG_POLL`, and the server does not notice that one was killed: it is
+    here until it has not asked for longer than any that lives, and 90 seconds at most.
     """
     reply = await client.workflow_service.describe_task_queue(
         DescribeTaskQueueRequest(
@@ -170,14 +174,15 @@ async def live_pollers(client: Client, queue: str, kind: TaskQueueType.ValueType
         ),
         timeout=RPC_TIMEOUT,
     )
-    oldest = datetime.now(UTC) - _STALE_POLLER
-    times = (poller.last_access_time.ToDatetime(tzinfo=UTC) for poller in reply.pollers)
-    return sum(time >= oldest for time in times)
+    now = datetime.now(UTC)
+    ages = sorted(now - one.last_access_time.ToDatetime(tzinfo=UTC) for one in reply.pollers)
+    # The server's clock may be ahead of ours.
+    return [max(age, timedelta(0)) for age in ages if age <= _STALE_POLLER]
 
 
 async def has_worker(client: Client, queue: str) -> bool:
     """Whether a worker that carries runs on polls `queue`."""
-    return await live_pollers(client, queue, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW) > 0
+    return bool(await poller_ages(client, queue, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW))
 
 
 async def ask_run(client: Client, run: Run, query: str) -> bytes:

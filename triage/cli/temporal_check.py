@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final
 
 from temporalio.api.enums.v1 import TaskQueueType
@@ -11,13 +13,16 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from triage import connection
-from triage.cli.clients import RPC_TIMEOUT, live_pollers, silence_core
+from triage.cli.clients import LONG_POLL, RPC_TIMEOUT, poller_ages, silence_core
 from triage.cli.findings import Finding, Level
 from triage.contracts.names import writes_queue
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.settings import Settings, SettingsError
 
+NAME: Final = "workers"
 WORKER_ADVICE: Final = "start one: 'triage up', or 'python -m worker'"
+_LATE: Final = timedelta(seconds=10)
+"""By how much a worker on a busy machine may ask later than it could."""
 
 
 async def check(settings: Settings) -> list[Finding]:
@@ -67,12 +72,28 @@ async def _workers(client: Client, settings: Settings) -> list[Finding]:
 
 
 async def _polled(client: Client, queue: str, kind: TaskQueueType.ValueType) -> Finding:
-    name = "workers"
     try:
-        pollers = await live_pollers(client, queue, kind)
+        ages = await poller_ages(client, queue, kind)
     except RPCError as error:
         detail = f"the server does not tell who polls {queue} ({error.status.name})"
-        return Finding(name, Level.WARN, detail)
-    if pollers:
-        return Finding(name, Level.OK, f"{pollers} on the queue {queue}")
-    return Finding(name, Level.WARN, f"none on the queue {queue}", WORKER_ADVICE)
+        return Finding(NAME, Level.WARN, detail)
+    return judged(queue, ages)
+
+
+def judged(queue: str, ages: Sequence[timedelta]) -> Finding:
+    """Say who polls a queue, and how long ago that was seen: nothing newer is known."""
+    lately = [age for age in ages if age <= LONG_POLL + _LATE]
+    if not ages:
+        return Finding(NAME, Level.WARN, f"none on the queue {queue}", WORKER_ADVICE)
+    if not lately:
+        told = f"none on the queue {queue} for {_seconds(ages[0])}, and a worker asks every minute"
+        return Finding(NAME, Level.WARN, told, WORKER_ADVICE)
+    seen = _seconds(lately[0])
+    if len(lately) > 1:
+        seen = f"{seen} to {_seconds(lately[-1])}"
+    told = f"{len(lately)} on the queue {queue}, seen {seen} ago"
+    return Finding(NAME, Level.OK, f"{told}; a killed one is missed after a minute")
+
+
+def _seconds(age: timedelta) -> str:
+    return f"{age.total_seconds():.0f} s"
