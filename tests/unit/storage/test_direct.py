@@ -347,6 +347,15 @@ async def test_a_file_that_others_read_in_another_way_for_long_is_unavailable(
         await Store.open(f"sqlite:///{path}", opening_seconds=0.1)
 
 
+async def test_nobody_has_an_open_file_as_a_whole(store: Store) -> None:
+    """A store that is idle holds it open, so no reader and no beginning ever meets such a lock."""
+    cast("DirectEngine", store._engine).sync_engine.dispose()
+    with closing(sqlite3.connect(store.address.path or "", timeout=0)) as other:
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            other.execute("PRAGMA journal_mode = DELETE")
+        assert "SQLITE_BUSY" == caught.value.sqlite_errorname
+
+
 _OPEN_AND_LEAVE = """
 import asyncio, sys
 from triage.storage.engine import Store
