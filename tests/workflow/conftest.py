@@ -20,6 +20,7 @@ from tests.workflow.world import (
 )
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.converter import data_converter
+from triage.patient_queries import PatientQueries
 
 # Chosen by name: see test_properties.py.
 settings.register_profile("deep")
@@ -45,6 +46,7 @@ async def skipping() -> AsyncIterator[WorkflowEnvironment]:
     """A server on which each run has a clock of its own, which skips every wait."""
     async with await WorkflowEnvironment.start_time_skipping_v2(
         data_converter=data_converter,
+        interceptors=[PatientQueries()],
         search_attributes=SEARCH_ATTRIBUTES,
         dev_server_existing_path=binary(),
         dev_server_extra_args=[

@@ -38,6 +38,7 @@ from triage.contracts.names import ISSUE_TRIAGE, TASK_QUEUE, writes_queue
 from triage.contracts.response import TriageResponse
 from triage.contracts.search_attributes import SEARCH_ATTRIBUTES
 from triage.converter import data_converter
+from triage.patient_queries import PatientQueries
 from triage.sandbox import sandboxed
 from triage.settings import Settings
 from triage.storage.documents import SHARED, DocumentKind
@@ -78,6 +79,7 @@ async def dev_server(*flags: str, **options: Any) -> WorkflowEnvironment:  # noq
     """Start a dev server with our converter and search attributes, and `flags` beside the usual."""
     return await WorkflowEnvironment.start_local(
         data_converter=data_converter,
+        interceptors=[PatientQueries()],
         search_attributes=SEARCH_ATTRIBUTES,
         dev_server_existing_path=binary(),
         dev_server_extra_args=[*SERVER_FLAGS, *flags],
