@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -21,6 +22,8 @@ from triage.policy.tools import BUILTIN_TOOLS, RetryRule, ToolRegistry
 OWNER = "lookup_component_owner"
 SECRET = "ghp_" + "a1B2" * 9
 GOOD: dict[str, JsonValue] = {"owner": "backend-team", "evidence_id": "owners-api"}
+
+LONG: dict[str, Any] = {"max_elapsed_seconds": 3_600}
 
 attempts: dict[str, int] = {}
 
@@ -67,8 +70,19 @@ def _nested(depth: int) -> JsonValue:
 async def faulty(world: World) -> AsyncIterator[World]:
     """A worker whose owner lookup does what its path says."""
     handlers: dict[str, ReadHandler] = {**READ_HANDLERS, OWNER: _behave}
-    async with altered_world(world, handlers=handlers) as opened:
+    services = replace(world.services, tools=_patient(world.services.tools))
+    async with altered_world(world, services=services, handlers=handlers) as opened:
         yield opened
+
+
+def _patient(tools: ToolRegistry) -> ToolRegistry:
+    """Let tries end by their number alone: a machine that stands still uses up their time."""
+    return ToolRegistry(
+        *(
+            spec if spec.side_effect else replace(spec, retry=replace(spec.retry, **LONG))
+            for spec in tools
+        )
+    )
 
 
 FAULTS = {
