@@ -132,10 +132,10 @@ class PostgresServer:
             return
         self._process.send_signal(how)
         try:
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=60)
 
 
 def _children_of(pid: int) -> list[int]:

@@ -51,7 +51,7 @@ class SqliteFile:
         return "database locked"
 
     def _lock(self, seconds: float) -> None:
-        connection = sqlite3.connect(self.path, timeout=20, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=60, isolation_level=None)
         try:
             connection.execute("BEGIN IMMEDIATE")
             time.sleep(seconds)

@@ -18,6 +18,8 @@ MAY_IMPORT = {
     "triage/contracts": ("triage.contracts", "temporalio", "pydantic"),
     "triage/policy": ("triage.policy", "triage.contracts", "pydantic", "markdown_it"),
 }
+LIMITS = {"timeout": 0, "wait_for": 1}
+"""Calls that give up, and which of their arguments says when."""
 SUPPRESSION = re.compile(
     r"#\s*(?:noqa|type:\s*ignore)"
     r"(?P<codes>:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*|\[[\w, -]+\])?(?P<rest>.*)"
@@ -124,3 +126,26 @@ def test_each_suppression_says_what_and_why() -> None:
         if match and (not match["codes"] or not re.search(r"[A-Za-z]{3}", match["rest"]))
     ]
     assert [] == bare
+
+
+def _limits(tree: ast.AST) -> Iterator[tuple[int, float]]:
+    """Yield where a number says how long something may take, and which."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        place = LIMITS.get(name)
+        given = [] if place is None else call.args[place : place + 1]
+        given += [keyword.value for keyword in call.keywords if keyword.arg == "timeout"]
+        for value in given:
+            if isinstance(value, ast.Constant) and isinstance(value.value, int | float):
+                yield call.lineno, value.value
+
+
+def test_no_test_gives_up_on_a_slow_machine() -> None:
+    """A limit in a test is under a second, for it has to run out, or minutes, for it must not."""
+    between = [
+        f"{path.relative_to(ROOT)}:{line}: {seconds} s"
+        for path in (ROOT / "tests").rglob("*.py")
+        for line, seconds in _limits(ast.parse(path.read_text(encoding="utf-8")))
+        if 1 <= seconds < 60
+    ]
+    assert [] == between
