@@ -179,7 +179,8 @@ async def test_a_preview_has_a_named_end(far: Far, answer: str) -> None:
     """Whatever a reading of the API comes to, the preview's last attempt has a class of failure."""
     fault, name = PREVIEWS[answer]
     await far.control.plan(replace(fault, times=0))
-    client = far.control.client(deadline_seconds=0.3 if answer == "silent" else 5)
+    waits = {"deadline_seconds": 0.3} if answer == "silent" else {}
+    client = far.control.client(**waits)
     far.services = replace(far.services, trackers={"local": client})
     with pytest.raises(ApplicationError) as caught:
         await _preview(far, 5)

@@ -42,8 +42,8 @@ class TrackerControl:
     control: str
 
     def client(self, **options: Any) -> HttpTracker:  # noqa: ANN401 - those of HttpTracker
-        """Return a `Tracker` that talks to it."""
-        return HttpTracker(self.api, **options)
+        """Return a `Tracker` that talks to it, and waits long unless it is told otherwise."""
+        return HttpTracker(self.api, **{"deadline_seconds": PATIENCE_SECONDS, **options})
 
     async def plan(self, *faults: Fault, seed: int = 0) -> None:
         """Replace the plan; without faults, everything goes well from now on."""

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from pydantic import SecretStr
 from sqlalchemy import delete
 
+from tests.clock import PATIENCE_SECONDS
 from tests.fakes.commit_log import Action
 from tests.fakes.control import TrackerControl
 from tests.fakes.github import GitHub, serving_github
@@ -45,6 +46,9 @@ BODY: Final = "It crashes."
 AUTHOR: Final = "ann"
 PERSON: Final = "bob"
 TOKEN: Final = "triage-bot"
+REQUEST_SECONDS: Final = PATIENCE_SECONDS
+WRITE_SECONDS: Final = 4 * PATIENCE_SECONDS
+"""What a tracker on the fake gives one request, and a write until it is sent."""
 _numbers = count(1)
 
 
@@ -205,8 +209,8 @@ def github_tracker(
     *,
     app: App | None = None,
     token: str = TOKEN,
-    request_seconds: float = 5.0,
-    write_seconds: float = 20.0,
+    request_seconds: float = REQUEST_SECONDS,
+    write_seconds: float = WRITE_SECONDS,
     max_bytes: int = 4_000_000,
     write_spacing_seconds: float = 0.0,
 ) -> GitHubTracker:

@@ -12,15 +12,20 @@ import pytest
 from tests.clock import ahead
 from tests.fakes.commit_log import Action
 from tests.fakes.faults import Fault, Reply, dropped_after, dropped_before
-from tests.unit.trackers.far_ends import LABELS, NUMBER, GitHubEnd, github_tracker
+from tests.unit.trackers.far_ends import (
+    LABELS,
+    NUMBER,
+    REQUEST_SECONDS,
+    WRITE_SECONDS,
+    GitHubEnd,
+    github_tracker,
+)
 from triage.trackers import github, github_wire
 from triage.trackers.base import LabelsAdded, TrackerTimeout, TrackerUnavailable
 from triage.trackers.github import GitHubTracker
 from triage.trackers.github_plan import Plan, plan
 
 READS: dict[str, Any] = {"method": "GET", "path": ""}
-REQUEST_SECONDS, WRITE_SECONDS = 5.0, 20.0
-"""What a tracker on the fake gives one request, and a write until it is sent."""
 ISSUE: dict[str, Any] = {"method": "GET", "path": rf"/issues/{NUMBER}$"}
 
 
