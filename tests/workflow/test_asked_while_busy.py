@@ -17,7 +17,12 @@ from activities.run_context import RunContextActivities
 from tests.workflow.decisions import a_request, final, label, lookup
 from tests.workflow.runs import Run, outcome
 from tests.workflow.world import World, altered_world
-from triage.contracts.names import ACTIVITY_PIN_RUN_CONTEXT, ACTIVITY_PREVIEW_OPERATION
+from triage.cli.clients import BUSY, BUSY_HINT, NoWorkerError, ask_run, find_run
+from triage.contracts.names import (
+    ACTIVITY_PIN_RUN_CONTEXT,
+    ACTIVITY_PREVIEW_OPERATION,
+    QUERY_STATE,
+)
 from triage.contracts.payloads import PinRequest, Preview, PreviewRequest, RunContext
 from triage.contracts.response import Status
 from triage.replay import replay_failure
@@ -87,6 +92,28 @@ async def test_a_run_answers_while_a_local_activity_pauses(world: World) -> None
         assert (Status.COMPLETED, None) == outcome(await run.response())
     assert [*range(1, TIMES_UNTIL_A_TIMER + 2)] == tried
     assert await _replays(run) is None
+
+
+async def test_a_command_tells_a_busy_run_from_one_that_nobody_carries(world: World) -> None:
+    """Whoever asks in vain while a local activity is under way is told of no missing worker."""
+    begun, may_end = asyncio.Event(), asyncio.Event()
+    real = RunContextActivities(world.services)
+
+    @activity.defn(name=ACTIVITY_PIN_RUN_CONTEXT)
+    async def slow_pin(request: PinRequest) -> RunContext:
+        begun.set()
+        await may_end.wait()
+        return await real.pin(request)
+
+    async with altered_world(world, pin=slow_pin) as busy:
+        run = await busy.start(lookup(), final("owners-api"))
+        await begun.wait()
+        found = await find_run(world.client, run.id)
+        with pytest.raises(NoWorkerError, match=BUSY) as told:
+            await ask_run(world.client, found, QUERY_STATE, timedelta(seconds=1))
+        assert BUSY_HINT == told.value.hint
+        may_end.set()
+        assert (Status.COMPLETED, None) == outcome(await run.response())
 
 
 async def test_a_replay_shows_the_times_that_people_were_shown(world: World) -> None:

@@ -38,6 +38,8 @@ ANSWER_SECONDS: Final = 12.0
 RPC_TIMEOUT: Final = timedelta(seconds=5)
 QUERY_TIMEOUT: Final = timedelta(seconds=6)
 NO_WORKER_HINT: Final = "start one with 'triage up' or 'python -m worker', then ask again"
+BUSY: Final = "no worker answered in time, though one polls"
+BUSY_HINT: Final = "it may wait for its database or for the tracker: ask again, or look at its log"
 
 LONG_POLL: Final = timedelta(seconds=60)
 """How long the server lets a worker wait for work before the worker asks again."""
@@ -49,6 +51,8 @@ _NO_ANSWER: Final = frozenset(
         RPCStatusCode.CANCELLED,
         RPCStatusCode.FAILED_PRECONDITION,
         RPCStatusCode.UNAVAILABLE,
+        # Somebody else's question waits for an answer already.
+        RPCStatusCode.RESOURCE_EXHAUSTED,
     }
 )
 
@@ -56,8 +60,8 @@ _NO_ANSWER: Final = frozenset(
 class NoWorkerError(UnreachableError):
     """The server answers, but no worker does."""
 
-    def __init__(self, message: str = "no worker answered") -> None:
-        super().__init__(message, NO_WORKER_HINT)
+    def __init__(self, message: str = "no worker answered", hint: str = NO_WORKER_HINT) -> None:
+        super().__init__(message, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +189,12 @@ async def has_worker(client: Client, queue: str) -> bool:
     return bool(await poller_ages(client, queue, TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW))
 
 
-async def ask_run(client: Client, run: Run, query: str) -> bytes:
+async def ask_run(
+    client: Client, run: Run, query: str, patience: timedelta = QUERY_TIMEOUT
+) -> bytes:
     """Return a query's answer, at once if it is plain that nobody will answer.
+
+    A run does not answer while a local activity of it is under way.
 
     Raises:
         NoWorkerError: nobody polls the run's queue, or nobody answered in time.
@@ -195,4 +203,7 @@ async def ask_run(client: Client, run: Run, query: str) -> bytes:
     queue = run.description.task_queue
     if not await has_worker(client, queue):
         raise NoWorkerError(f"no worker polls the queue {queue}")
-    return await ask(run.handle, query)
+    try:
+        return await ask(run.handle, query, patience)
+    except NoWorkerError:
+        raise NoWorkerError(BUSY, BUSY_HINT) from None

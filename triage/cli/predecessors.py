@@ -129,7 +129,7 @@ async def _state(client: Client, run: Run) -> StateView:
     try:
         state = StateView.model_validate_json(await ask_run(client, run, names.QUERY_STATE))
     except NoWorkerError as error:
-        raise NoWorkerError(f"{error}; nothing was started") from None
+        raise NoWorkerError(f"{error}; nothing was started", error.hint) from None
     except ValidationError:
         raise RefusedError("the worker runs another version of this program") from None
     if state.response is not None and state.response.failure is FailureClass.INVALID_INPUT:

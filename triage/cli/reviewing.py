@@ -201,7 +201,7 @@ async def _state(client: Client, run: Run) -> StateView:
     try:
         return StateView.model_validate_json(await ask_run(client, run, names.QUERY_STATE))
     except NoWorkerError as error:
-        raise NoWorkerError(f"{error}; nothing was sent") from None
+        raise NoWorkerError(f"{error}; nothing was sent", error.hint) from None
     except ValidationError:
         raise RefusedError("the worker runs another version of this program") from None
 

@@ -138,9 +138,10 @@ async def _show_without_worker(run: Run, format_: Format, error: CliError) -> No
     if run.execution_status == "completed":
         response = await _result(run)
         put_response(response, run.id, format_)
-        raise NoWorkerError(f"{error}, so this is the response alone")
+        raise NoWorkerError(f"{error}, so this is the response alone", error.hint)
     if isinstance(error, NoWorkerError):
-        raise NoWorkerError(f"{run.id} is {run.execution_status}; {_why_silent(run, error)}")
+        reason = f"{run.id} is {run.execution_status}; {_why_silent(run, error)}"
+        raise NoWorkerError(reason, error.hint)
     raise error
 
 
