@@ -186,7 +186,7 @@ class Settings(BaseSettings):
     )
     cached_runs: Annotated[int, Field(ge=10, le=100_000)] = Field(
         1_000,
-        description="the runs kept in memory, 0.1 MB each; more than are looked at at a time",
+        description="the runs kept in memory, 0.1 MB each; others are replayed when needed",
     )
     quiet_period_seconds: Seconds = Field(
         120.0, description="the seconds before a write that was found absent is sent again"

@@ -179,7 +179,8 @@ async def test_an_approval_in_one_task_with_a_deadline(
     async with altered_world(skipping_world, queue=first.queue):
         told = await approval
         if deadline == "expiry":
-            assert told in {"expired", ""}
+            # The server keeps an update in memory alone; one that it lost is sent again, too late.
+            assert told in {"expired", "", CLOSED}
             await _see_expired(skipping_world, waiting, *["expired"] * (way == "signal"))
         else:
             assert told in {ACCEPTED, ""}
