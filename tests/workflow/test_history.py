@@ -29,9 +29,9 @@ from triage.converter import plain
 W_EVENTS = 8
 W_BYTES = 3_600
 API_EVENTS = 20
-API_BYTES = 5_000
+API_BYTES = 5_100
 WRITE_EVENTS = 16
-STEP_BYTES = 1_625
+STEP_BYTES = 1_650
 """One decision and one read: seven events; some bytes come and go with times and ids."""
 TIMER = EventType.EVENT_TYPE_TIMER_STARTED
 SCHEDULED = EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
