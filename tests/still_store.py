@@ -51,3 +51,6 @@ class HastyStore(StillStore):
     def __init__(self, address: Address, transaction_seconds: float, offset: timedelta) -> None:
         super().__init__(address, transaction_seconds, offset)
         self._transaction_seconds = DEFAULT_TRANSACTION_SECONDS
+
+    async def _check(self, seconds: float) -> None:
+        await super()._check(max(seconds, DEFAULT_TRANSACTION_SECONDS))
