@@ -155,3 +155,13 @@ def test_an_argument_cannot_drive_the_terminal(triage: Triage) -> None:
     answer = triage("show\x1b[2J")
     assert 2 == answer.status
     assert "\x1b" not in answer.err
+
+
+def test_no_server_is_started_for_rules_that_cannot_be_used(triage: Triage, tmp_path: Path) -> None:
+    """`up` says what is wrong with the rules before it begins, with the status of bad input."""
+    rules = tmp_path / "rules.toml"
+    rules.write_text("version", encoding="utf-8")
+    home = tmp_path / "data"
+    answer = triage("up", "--data", home, env={"TRIAGE_POLICY": str(rules)})
+    assert (2, "", False) == (answer.status, answer.out, home.exists())
+    assert "is not TOML" in answer.err

@@ -149,7 +149,10 @@ def consequences(state: StateView | CliError) -> list[str]:
         return [NO_WORKER]
     if isinstance(state, CliError):
         return ["what the run was doing is not known"]
-    again = "it decides anew, and what it then wants to write needs an approval of its own"
+    again = (
+        f"it decides anew, with the steps that it has left ({state.steps} are used); what it then"
+        " wants to write needs an approval of its own"
+    )
     if state.pending is not None:
         name = exact(state.pending.operation_id)
         return [f"{name} at version {state.pending.version} is withdrawn and never written", again]

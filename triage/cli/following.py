@@ -27,8 +27,15 @@ from triage.story.remedies import remedy
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 2.0
 SILENCE_SECONDS: Final = 2.0
-CONTINUABLE: Final = frozenset({FailureClass.POLICY_BLOCK, FailureClass.APPROVAL_REQUIRED})
-"""How runs end whose writes were stopped, rejected, not decided in time or not allowed."""
+CONTINUABLE: Final = frozenset(
+    {
+        FailureClass.POLICY_BLOCK,
+        FailureClass.APPROVAL_REQUIRED,
+        FailureClass.MAX_STEPS_EXCEEDED,
+    }
+)
+"""How runs end whose writes were stopped, rejected, not decided in time or not allowed, or that
+have used their steps: the run that continues one has all of its own."""
 
 BY_HAND: Final = "no run puts it back: do so by hand if it is wanted"
 

@@ -22,9 +22,11 @@ from triage.cli.local import (
     up_settings,
 )
 from triage.cli.output import put, say
+from triage.cli.policy_state import read_written
 from triage.cli.running import run
 from triage.contracts.names import writes_queue
 from triage.embedded import EmbeddedServer, PortBusy, WorkerProcess
+from triage.rules_place import RulesPlace
 from triage.settings import Settings, load_settings, strange
 
 SHORT_LIFE_SECONDS: Final = 10.0
@@ -42,6 +44,8 @@ def up(port: int, ui_port: int, data: Path | None) -> None:
     if port == ui_port:
         raise InputError(f"the server and its UI cannot share port {port}")
     settings = up_settings(data)
+    # The worker would end by them, but a server would have been started for it.
+    read_written(RulesPlace.of(settings))
     silence_core()
     say(*(f"warning: {problem}" for problem in strange()))
     was_there = settings.home.exists()
