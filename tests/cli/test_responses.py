@@ -31,8 +31,12 @@ def _response(failure: FailureClass | None, reason: str) -> TriageResponse:
 
 @pytest.mark.parametrize("failure", [None, *FailureClass])
 def test_a_run_that_can_go_on_says_how(failure: FailureClass | None) -> None:
-    """Whose write was stopped, rejected or not decided in time learns the command to continue."""
-    expected = failure in {FailureClass.POLICY_BLOCK, FailureClass.APPROVAL_REQUIRED}
+    """Whose write was stopped or not decided, or who has no step left, learns the command."""
+    expected = failure in {
+        FailureClass.POLICY_BLOCK,
+        FailureClass.APPROVAL_REQUIRED,
+        FailureClass.MAX_STEPS_EXCEEDED,
+    }
     response = _response(failure, "writes are stopped")
     assert expected == (CONTINUE in response_lines(response, "a run"))
 
