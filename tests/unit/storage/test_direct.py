@@ -298,11 +298,13 @@ async def refused(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return event
 
 
-async def _either(opening: asyncio.Task[Store], refused: asyncio.Event) -> None:
-    """Wait until an opening is over or has to wait."""
+async def _begun(path: Path, refused: asyncio.Event) -> asyncio.Task[Store]:
+    """Begin to open a file, and return once that is over or has to wait."""
+    opening = asyncio.create_task(Store.open(f"sqlite:///{path}"))
     waiting = asyncio.create_task(refused.wait())
     await asyncio.wait({opening, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
+    return opening
 
 
 async def test_a_file_that_others_read_in_another_way_is_waited_for(
@@ -311,8 +313,7 @@ async def test_a_file_that_others_read_in_another_way_is_waited_for(
     """Whoever makes a new file at the same moment is in it without a log, and then out of it."""
     path = tmp_path / "new.db"
     with _read_without_a_log(path) as other:
-        opening = asyncio.create_task(Store.open(f"sqlite:///{path}"))
-        await _either(opening, refused)
+        opening = await _begun(path, refused)
         assert not opening.done()
         other.execute("COMMIT")
         opened = await opening
@@ -326,8 +327,7 @@ async def test_an_opening_that_is_cancelled_while_it_waits_leaves_the_file(
     """It ends at once, and whoever is in the file can then have it as a whole."""
     path = tmp_path / "new.db"
     with _read_without_a_log(path) as other:
-        opening = asyncio.create_task(Store.open(f"sqlite:///{path}"))
-        await _either(opening, refused)
+        opening = await _begun(path, refused)
         opening.cancel()
         with pytest.raises(asyncio.CancelledError):
             await opening
